@@ -1,6 +1,5 @@
 """Speed of one replica of a model at the lengths of its load, with intervals."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
@@ -8,12 +7,12 @@ from math import exp
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.placement.measured_speed import list_own_rows
-from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_spec import Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval, find_band, spread
-from rayhelm.planner.speed.model import compute_speed, list_pass_terms, list_prompt_terms
+from rayhelm.planner.speed.model import SpeedModel, list_pass_terms
 from rayhelm.planner.speed.neighbors import correct, find_rows
 from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
@@ -81,9 +80,9 @@ class ReplicaSpeed:
         return spread(work + overhead / together, load_coefficients().ttft_bands.other_gpu)
 
     def _compute(self, concurrency: float) -> LoadSpeed:
-        fitted, lengths = load_coefficients(), self._model_spec.lengths
+        lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
-        speed = compute_speed(self._shape, load, fitted, self._prompt)
+        speed = self._model.at(concurrency)
         correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
         if correction.basis == "model":
             correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
@@ -117,10 +116,14 @@ class ReplicaSpeed:
         )
 
     @cached_property
-    def _prompt(self) -> Mapping[str, float]:
-        lengths = self._model_spec.lengths
+    def _model(self) -> SpeedModel:
+        lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, 1, self._cached)
-        return list_prompt_terms(self._shape, load, load_coefficients())
+        return SpeedModel(self._shape, load, load_coefficients())
+
+    @cached_property
+    def _lengths(self) -> Lengths:
+        return self._model_spec.lengths
 
     @cached_property
     def _own_rows(self) -> tuple[MeasuredRow, ...]:

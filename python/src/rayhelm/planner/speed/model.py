@@ -1,7 +1,7 @@
 """The speed model: time per output token and time to first token from the terms, without measured rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from rayhelm.catalog.gpu import GpuKind
@@ -9,10 +9,18 @@ from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
 from rayhelm.planner.speed.links import find_host_link
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
-from rayhelm.planner.speed.terms import StageBatch, count_decode_terms, count_prefill_terms
+from rayhelm.planner.speed.terms import (
+    StageBatch,
+    count_decode_terms,
+    count_experts_hit,
+    count_prefill_terms,
+    count_units,
+    list_decode_rates,
+)
 
 __all__ = [
     "Speed",
+    "SpeedModel",
     "compute_growth",
     "compute_speed",
     "count_running",
@@ -52,32 +60,94 @@ class Speed:
         return self.link_use > load_assumptions().link_use_limit
 
 
-def compute_speed(
-    shape: ReplicaShape,
-    load: Load,
-    fitted: SpeedCoefficients | None = None,
-    prompt: Mapping[str, float] | None = None,
-) -> Speed:
-    """Compute the speed. The GPUs need known figures (`list_missing_figures`). `prompt`: `list_prompt_terms` of the
-    load, if they are known; they do not depend on its concurrency."""
-    fitted = fitted or load_coefficients()
-    running, limit = count_running(shape, load)
-    step, parts, link_use = _compute_step(shape, load, running, fitted)
-    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
-    tpot = step / per_step
-    terms = {**(prompt or list_prompt_terms(shape, load, fitted)), "step": tpot}
-    alone = _weigh(fitted.ttft, terms)
-    wait = max(0.0, load.concurrency / shape.dp / running - 1) * load.output_tokens * tpot
-    growth = _compute_growth_of(terms, shape, load, running, tpot)
-    hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
-    return Speed(
-        tpot_s=tpot,
-        ttft_s=alone * growth + hops + wait,
-        running=running * shape.dp,
-        limit=limit,
-        parts=parts,
-        link_use=link_use,
-    )
+def compute_speed(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> Speed:
+    """Compute the speed, with the parts of a step. The GPUs need known figures (`list_missing_figures`)."""
+    model = SpeedModel(shape, load, fitted or load_coefficients())
+    speed = model.at(load.concurrency)
+    return replace(speed, parts=model.list_parts(speed))
+
+
+class SpeedModel:
+    """The speed of a shape for requests of one length. What does not depend on the requests in flight is computed
+    once: the planner asks for many numbers of them."""
+
+    def __init__(self, shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> None:
+        """`load`: its lengths are used, and not its concurrency."""
+        self._shape, self._load, self._fitted = shape, load, fitted
+        prompt = list_prompt_terms(shape, load, fitted)
+        self._prompt_s = _weigh(fitted.ttft, prompt)
+        self._prefill_s = _sum_work(prompt)
+        self._drafts = shape.speculation.tokens if shape.speculation else 0
+        self._per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
+        self._stages = [_StageTime(shape, load, gpu, count, fitted) for gpu, count in _count_alike(shape.gpus)]
+
+    def at(self, concurrency: float) -> Speed:
+        """Return the speed with so many requests in flight, without the parts of a step."""
+        shape, load = self._shape, self._load
+        running, limit = _count_running(shape, load, concurrency)
+        step, link_use = self._compute_step(running)
+        tpot = step / self._per_step
+        alone = self._prompt_s + self._fitted.ttft["step"] * tpot
+        wait = max(0.0, concurrency / shape.dp / running - 1) * load.output_tokens * tpot
+        growth = _compute_growth_of(self._prefill_s, shape, load, running, tpot)
+        hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
+        return Speed(
+            tpot_s=tpot,
+            ttft_s=alone * growth + hops + wait,
+            running=running * shape.dp,
+            limit=limit,
+            link_use=link_use,
+        )
+
+    def list_parts(self, speed: Speed) -> dict[str, float]:
+        """Return the seconds of a decode step by term."""
+        shape, fitted = self._shape, self._fitted
+        batch = _build_batch(shape, self._load, speed.running / shape.dp)
+        parts: dict[str, float] = {}
+        for gpu, stages in _count_alike(shape.gpus):
+            for name, value in _list_stage_terms(shape, gpu, batch, fitted).items():
+                parts[name] = parts.get(name, 0.0) + stages * fitted.tpot[name] * value
+        if self._drafts:
+            parts["drafts"] = sum(parts.values()) * self._drafts * load_assumptions().draft_share
+        if shape.pp > 1:
+            parts["stage_link"] = _compute_hops_s(shape, batch.tokens + batch.prefill_tokens, speed.link_use)
+        return parts
+
+    def _compute_step(self, running: float) -> tuple[float, float]:
+        """Return the seconds of a decode step over all stages, and the use of the link between them."""
+        shape = self._shape
+        sequences, others = _count_sequences(shape, self._load, running)
+        tokens = sequences * (self._drafts + 1)
+        hit = count_experts_hit(shape, tokens)
+        step = slowest = 0.0
+        for stage in self._stages:
+            seconds = stage.fixed + sequences * stage.sequence + others * stage.other + hit * stage.expert
+            step += stage.count * seconds
+            slowest = max(slowest, seconds)
+        if self._drafts:
+            step *= 1 + self._drafts * load_assumptions().draft_share
+        if shape.pp == 1:
+            return step, 0.0
+        moved = tokens + others * (self._load.input_tokens - self._load.cached_tokens)
+        use = _compute_link_use(shape, moved, slowest)
+        return step + _compute_hops_s(shape, moved, use), use
+
+
+class _StageTime:
+    """Seconds of a decode step on neighboring stages with the same GPU, by what the step has more or less of."""
+
+    def __init__(self, shape: ReplicaShape, load: Load, gpu: GpuKind, count: int, fitted: SpeedCoefficients) -> None:
+        factor = _scale(shape, gpu, fitted)
+        rates = {
+            unit: factor * sum(fitted.tpot[name] * rate for name, rate in of_unit.items())
+            for unit, of_unit in list_decode_rates(shape, gpu, fitted).items()
+        }
+        self.count = count
+        self.fixed, self.expert = rates.pop("step"), rates.pop("experts_hit")
+        self.sequence, self.other = (
+            sum(rate * units[unit] for unit, rate in rates.items())
+            for units in (count_units(shape, _batch_of(shape, load, *each)) for each in ((1.0, 0.0), (0.0, 1.0)))
+        )
 
 
 def list_pass_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> tuple[float, float]:
@@ -91,35 +161,15 @@ def list_pass_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients |
 
 def count_running(shape: ReplicaShape, load: Load) -> tuple[float, str]:
     """Return the requests that one rank runs at a time, and what limits them; empty if nearly all fit."""
-    wanted = max(1.0, load.concurrency / shape.dp)
-    limits = {"max_num_seqs": float(shape.max_num_seqs)}
-    if shape.kv_tokens:
-        limits["KV cache"] = shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)
-    limit = min(limits, key=lambda name: limits[name])
-    return max(1.0, min(wanted, limits[limit])), limit if wanted > _NEARLY_FULL * limits[limit] else ""
+    return _count_running(shape, load, load.concurrency)
 
 
-def _compute_step(
-    shape: ReplicaShape, load: Load, running: float, fitted: SpeedCoefficients
-) -> tuple[float, dict[str, float], float]:
-    """Return the seconds of a decode step over all stages, its parts, and the use of the link between them."""
-    drafts = shape.speculation.tokens if shape.speculation else 0
-    batch = _build_batch(shape, load, running)
-    parts: dict[str, float] = {}
-    slowest = 0.0
-    for gpu, stages in _count_alike(shape.gpus):
-        terms = _list_stage_terms(shape, gpu, batch, fitted)
-        seconds = {name: fitted.tpot[name] * value for name, value in terms.items()}
-        slowest = max(slowest, sum(seconds.values()))
-        for name, value in seconds.items():
-            parts[name] = parts.get(name, 0.0) + stages * value
-    if drafts:
-        parts["drafts"] = sum(parts.values()) * drafts * load_assumptions().draft_share
-    moved = batch.tokens + batch.prefill_tokens
-    use = _compute_link_use(shape, moved, slowest)
-    if shape.pp > 1:
-        parts["stage_link"] = _compute_hops_s(shape, moved, use)
-    return sum(parts.values()), parts, use
+def _count_running(shape: ReplicaShape, load: Load, concurrency: float) -> tuple[float, str]:
+    wanted = max(1.0, concurrency / shape.dp)
+    most, limit = float(shape.max_num_seqs), "max_num_seqs"
+    if shape.kv_tokens and (held := shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)) < most:
+        most, limit = held, "KV cache"
+    return max(1.0, min(wanted, most)), limit if wanted > _NEARLY_FULL * most else ""
 
 
 def list_step_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
@@ -129,11 +179,20 @@ def list_step_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) 
 
 
 def _build_batch(shape: ReplicaShape, load: Load, running: float) -> StageBatch:
-    """Return what a stage computes in a step. Stages work on different requests at the same time."""
-    drafts = shape.speculation.tokens if shape.speculation else 0
+    """Return what a stage computes in a step."""
+    return _batch_of(shape, load, *_count_sequences(shape, load, running))
+
+
+def _count_sequences(shape: ReplicaShape, load: Load, running: float) -> tuple[float, float]:
+    """Return the sequences that a stage decodes in a step, and the prompts that it computes beside them. Stages work on
+    different requests at the same time."""
     per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
     sequences = max(running / shape.pp, min(running, 1.0))
-    others = max(running - 1, 0.0) / shape.pp * per_step / load.output_tokens
+    return sequences, max(running - 1, 0.0) / shape.pp * per_step / load.output_tokens
+
+
+def _batch_of(shape: ReplicaShape, load: Load, sequences: float, others: float) -> StageBatch:
+    drafts = shape.speculation.tokens if shape.speculation else 0
     full, windowed = _count_pairs(shape, load)
     return StageBatch(
         sequences=sequences,
@@ -148,8 +207,12 @@ def _build_batch(shape: ReplicaShape, load: Load, running: float) -> StageBatch:
 def _list_stage_terms(
     shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
-    factor = fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+    factor = _scale(shape, gpu, fitted)
     return {name: value * factor for name, value in count_decode_terms(shape, gpu, batch, fitted).items()}
+
+
+def _scale(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> float:
+    return fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
 
 
 def _count_pairs(shape: ReplicaShape, load: Load) -> tuple[float, float]:
@@ -170,7 +233,7 @@ def list_prompt_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients
     batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
     terms = {"step": 0.0, "request": 1e-2, "token": load.input_tokens * 1e-6}
     for gpu, stages in _count_alike(shape.gpus):
-        factor = stages * fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+        factor = stages * _scale(shape, gpu, fitted)
         for name, value in count_prefill_terms(shape, gpu, batch, fitted).items():
             terms[name] = terms.get(name, 0.0) + value * factor
     return terms
@@ -187,14 +250,15 @@ def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> flo
 
 def compute_growth(shape: ReplicaShape, load: Load, running: float, tpot: float, fitted: SpeedCoefficients) -> float:
     """Return by how much other requests lengthen the time to first token: their bursts, and their share of the GPU."""
-    return _compute_growth_of(list_first_token_terms(shape, load, tpot, fitted), shape, load, running, tpot)
+    return _compute_growth_of(_sum_work(list_prompt_terms(shape, load, fitted)), shape, load, running, tpot)
 
 
-def _compute_growth_of(
-    terms: Mapping[str, float], shape: ReplicaShape, load: Load, running: float, tpot: float
-) -> float:
+def _sum_work(terms: Mapping[str, float]) -> float:
+    return sum(terms[name] for name in _WORK_TERMS)
+
+
+def _compute_growth_of(prefill: float, shape: ReplicaShape, load: Load, running: float, tpot: float) -> float:
     assumed = load_assumptions()
-    prefill = sum(terms[name] for name in _WORK_TERMS)
     busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / shape.pp / (load.output_tokens * tpot))
     burst = (max(running, 2.0) / assumed.ttft_reference) ** assumed.ttft_growth
     return float(burst * (1 + busy))
@@ -211,6 +275,8 @@ def _compute_link_use(shape: ReplicaShape, tokens: float, stage_s: float) -> flo
 def _compute_hops_s(shape: ReplicaShape, tokens: float, use: float) -> float:
     """Return the seconds of the transfers between stages. They queue if the link is more than half full."""
     hops = shape.pp - 1
+    if not hops:
+        return 0.0
     slow = (hops if shape.network_hops is None else shape.network_hops) if shape.link else 0
     queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
     moved = tokens * shape.model.hidden * _BYTES

@@ -11,7 +11,15 @@ from rayhelm.planner.speed.coefficients import SpeedCoefficients
 from rayhelm.planner.speed.links import find_all_reduce_gb_per_s, has_fast_link
 from rayhelm.planner.speed.shape import ReplicaShape
 
-__all__ = ["StageBatch", "count_decode_terms", "count_prefill_terms", "list_missing_figures"]
+__all__ = [
+    "StageBatch",
+    "count_decode_terms",
+    "count_experts_hit",
+    "count_prefill_terms",
+    "count_units",
+    "list_decode_rates",
+    "list_missing_figures",
+]
 
 _US = 1e-6
 _BYTES = 2
@@ -41,37 +49,66 @@ def list_missing_figures(gpu: GpuKind) -> tuple[str, ...]:
     return tuple(f"{what} of {gpu.id}" for what, figure in wanted.items() if figure is None)
 
 
+Rates = dict[str, dict[str, float]]
+"""Seconds of each term per unit of what a step computes, by unit of `count_units` and name of the coefficient."""
+
+
 def count_decode_terms(
     shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
     """Return the terms of one decode step on one stage, by name of the coefficient."""
+    units = count_units(shape, batch)
+    rates = list_decode_rates(shape, gpu, fitted)
+    return {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
+
+
+def count_units(shape: ReplicaShape, batch: StageBatch) -> dict[str, float]:
+    """Return what a batch computes. Without `step` and `experts_hit`, it grows linearly with each figure of the
+    batch."""
+    full, windowed, window = _count_attention_layers(shape)
+    return {
+        "step": 1.0,
+        "experts_hit": count_experts_hit(shape, batch.tokens),
+        "sequences": batch.sequences,
+        "cached_tokens": batch.sequences * (full * batch.context + windowed * min(batch.context, window)),
+        "tokens": batch.tokens,
+        "prefill_tokens": batch.prefill_tokens,
+        "all_tokens": batch.tokens + batch.prefill_tokens,
+        "pairs": full * batch.prefill_pairs + windowed * batch.prefill_window_pairs,
+    }
+
+
+def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
+    """Return the rates of a decode step on one stage. Cached tokens and pairs are counted in each layer."""
     model, work, tp, part = shape.model, shape.work, shape.tp, 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
     native = _is_native(gpu, work.expert_format)
     ranks, shards = _count_expert_ranks(shape)
-    hit = _count_experts_hit(shape, batch.tokens * ranks)
-    expert_bytes = work.expert_bytes * part * hit / model.experts.count if model.experts else 0.0
+    expert_bytes = work.expert_bytes * part / model.experts.count if model.experts else 0.0
     expert_read = expert_bytes / shards / bandwidth
-    calls = work.expert_layers * part * hit / ranks * _US
-    full, windowed, window = _count_attention_layers(shape)
-    cached = full * batch.context + windowed * min(batch.context, window)
-    terms = {
-        "dense_weights": work.dense_bytes * part / tp / bandwidth / fitted.memory_efficiency[work.dense_format],
-        "expert_weights_native": expert_read / fitted.memory_efficiency["bf16_experts"] if native else 0.0,
-        "expert_weights_converted": 0.0 if native else expert_read / fitted.memory_efficiency["converted_experts"],
-        "kv_cache": batch.sequences * shape.kv_bytes_per_token * part * cached / model.layers / bandwidth,
-        "decode_compute": _compute_dense(shape, gpu, batch.tokens, fitted),
-        "sequence": batch.sequences * _US,
-        "step": 1e-3,
-        "layer": model.layers * part * _scale_with_width(shape) * _US,
-        "latent_layer": model.layers * part * _US if model.attention.mla else 0.0,
-        "expert_layer": work.expert_layers * part * _US,
-        "expert_call_native": calls if native else 0.0,
-        "expert_call_converted": 0.0 if native else calls,
-        "all_reduce_calls": _count_all_reduce_calls(shape, gpu) * part * _US,
+    calls = work.expert_layers * part / ranks * _US
+    dense = _compute_dense(shape, gpu, 1.0, fitted)
+    prompt = _list_prefill_rates(shape, gpu, fitted)
+    return {
+        "step": {
+            "dense_weights": work.dense_bytes * part / tp / bandwidth / fitted.memory_efficiency[work.dense_format],
+            "step": 1e-3,
+            "layer": model.layers * part * _scale_with_width(shape) * _US,
+            "latent_layer": model.layers * part * _US if model.attention.mla else 0.0,
+            "expert_layer": work.expert_layers * part * _US,
+            "all_reduce_calls": _count_all_reduce_calls(shape, gpu) * part * _US,
+        },
+        "experts_hit": {
+            "expert_weights_native": expert_read / fitted.memory_efficiency["bf16_experts"] if native else 0.0,
+            "expert_weights_converted": 0.0 if native else expert_read / fitted.memory_efficiency["converted_experts"],
+            "expert_call_native": calls if native else 0.0,
+            "expert_call_converted": 0.0 if native else calls,
+        },
+        "cached_tokens": {"kv_cache": shape.kv_bytes_per_token * part / model.layers / bandwidth},
+        "tokens": {"decode_compute": dense},
+        "sequences": {"sequence": _US},
+        **{unit: {name: rate * part for name, rate in rates.items()} for unit, rates in prompt.items()},
     }
-    stolen = _count_prefill(shape, gpu, batch, fitted, extra=batch.tokens)
-    return terms | {name: seconds * part for name, seconds in stolen.items()}
 
 
 def count_prefill_terms(
@@ -81,7 +118,9 @@ def count_prefill_terms(
     model, work, part = shape.model, shape.work, 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
     native, (_, shards) = _is_native(gpu, work.expert_format), _count_expert_ranks(shape)
-    prefill = _count_prefill(shape, gpu, batch, fitted, extra=0.0)
+    units = count_units(shape, batch)
+    rates = _list_prefill_rates(shape, gpu, fitted)
+    prefill = {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
     expert = prefill.pop("expert_compute")
     terms = prefill | {
         "expert_compute_native": expert if native else 0.0,
@@ -95,22 +134,19 @@ def count_prefill_terms(
     return {name: seconds * part for name, seconds in terms.items()}
 
 
-def _count_prefill(
-    shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients, extra: float
-) -> dict[str, float]:
-    """Return the terms of the prompt tokens of a batch, for all layers. `extra`: decoded tokens beside them."""
+def _list_prefill_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
+    """Return the rates of prompt tokens, and of decoded tokens beside them, for all layers."""
     model, work = shape.model, shape.work
     ranks, shards = _count_expert_ranks(shape)
     flops = _find_flops(gpu, work.expert_format) * fitted.compute_efficiency[work.expert_format]
-    full, windowed, _ = _count_attention_layers(shape)
-    pairs = full * batch.prefill_pairs + windowed * batch.prefill_window_pairs
     width = model.attention.heads * model.attention.head_dim
-    tokens = batch.prefill_tokens + extra
     return {
-        "prefill_compute": _compute_dense(shape, gpu, batch.prefill_tokens, fitted) * shape.pp,
-        "expert_compute": 2 * work.expert_parameters * tokens * ranks / shards / flops,
-        "attention": 2 * 4 * width * pairs / shape.tp / ((gpu.bf16_tflops or 0.0) * 1e12),
-        "all_reduce_bytes": _count_all_reduce_bytes(shape, tokens) / (_find_group_rate(shape, gpu) * 1e9),
+        "prefill_tokens": {"prefill_compute": _compute_dense(shape, gpu, 1.0, fitted) * shape.pp},
+        "all_tokens": {
+            "expert_compute": 2 * work.expert_parameters * ranks / shards / flops,
+            "all_reduce_bytes": _count_all_reduce_bytes(shape, 1.0) / (_find_group_rate(shape, gpu) * 1e9),
+        },
+        "pairs": {"attention": 2 * 4 * width / shape.tp / ((gpu.bf16_tflops or 0.0) * 1e12)},
     }
 
 
@@ -137,11 +173,12 @@ def _count_expert_ranks(shape: ReplicaShape) -> tuple[int, int]:
     return ranks, shape.tp * ranks
 
 
-def _count_experts_hit(shape: ReplicaShape, tokens: float) -> float:
-    """Return the experts of a layer that a batch needs, with uniform routing."""
+def count_experts_hit(shape: ReplicaShape, tokens: float) -> float:
+    """Return the experts of a layer that a batch of `tokens` on each rank needs, with uniform routing."""
     if not (experts := shape.model.experts):
         return 0.0
-    missed: float = (1.0 - experts.active / experts.count) ** max(tokens, 1.0)
+    ranks, _ = _count_expert_ranks(shape)
+    missed: float = (1.0 - experts.active / experts.count) ** max(tokens * ranks, 1.0)
     return experts.count * (1.0 - missed)
 
 
