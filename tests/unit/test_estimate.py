@@ -201,3 +201,13 @@ def test_rows_that_the_fit_uses_have_known_models_and_gpus() -> None:
         load_catalog().model(row.model)
         load_catalog().gpu(row.gpu)
         assert row.source in ("aiconfigurator", "llmservingsim", "dstack")
+
+
+@pytest.mark.parametrize("tp", [1, 4])
+@pytest.mark.parametrize("stages", [1, 2])
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-32B", "Qwen/Qwen3-235B-A22B-FP8", "google/gemma-3-27b-it"])
+def test_parts_of_a_step_add_up_to_the_time_per_output_token(model, stages, tp):
+    shape = replace(shape_of(model, "H100", tp), gpus=shape_of(model, "H100", tp).gpus * stages)
+    for concurrency in (1, 7.5, 300):
+        speed = compute_speed(shape, Load(3000, 200, concurrency, cached_tokens=500))
+        assert sum(speed.parts.values()) == pytest.approx(speed.tpot_s, rel=1e-9)

@@ -1,5 +1,6 @@
 """The plan: the decisions for every model, with reasons. Its JSON is a contract (`rayhelm plan --format json`)."""
 
+from functools import cached_property
 from typing import Any
 
 from rayhelm.catalog.tasks import Task
@@ -296,7 +297,14 @@ class Plan(Closed):
     warnings: tuple[str, ...] = ()
 
     def of_service(self, service: str) -> tuple[ModelPlan, ...]:
-        return tuple(plan for plan in self.models.values() if plan.service == service)
+        return tuple(self.models_by_service.get(service, ()))
+
+    @cached_property
+    def models_by_service(self) -> dict[str, list[ModelPlan]]:
+        found: dict[str, list[ModelPlan]] = {}
+        for plan in self.models.values():
+            found.setdefault(plan.service, []).append(plan)
+        return found
 
     @property
     def all_warnings(self) -> tuple[str, ...]:

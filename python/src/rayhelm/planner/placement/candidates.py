@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
+from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.resolve import ResolvedMemory
@@ -34,6 +36,29 @@ class Candidate:
     memory: MemoryResult | None
     """None if memory cannot be computed: applications beside vLLM, and GPUs of unknown memory."""
     capacity: ReplicaCapacity
+
+    def on_pool(self, inventory: PoolInventory) -> "Candidate":
+        """Return the same candidate on another pool of its kind. What was computed once does not depend on the pool."""
+        moved = object.__new__(Candidate)
+        moved.__dict__.update(self.__dict__, split=self.split.on_pool(inventory))
+        return moved
+
+    @cached_property
+    def faults(self) -> tuple[bool, bool, bool, bool, bool]:
+        """The first criteria of `choose`, all False for a candidate without a fault: misses an objective, may not
+        start, has a shorter context, runs on unofficial builds, has no CUDA graphs."""
+        return (
+            not self.capacity.meets_slo,
+            self.tight,
+            self.context < self.model_spec.context,
+            self.split.gpu.engine != "vllm",
+            self.eager,
+        )
+
+    @cached_property
+    def memory_gib(self) -> float:
+        """Memory of the GPUs of all replicas, or of its share of them, GiB."""
+        return self.split.memory_gib * self.share * self.replicas
 
     @property
     def tight(self) -> bool:

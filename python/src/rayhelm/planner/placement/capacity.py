@@ -119,8 +119,8 @@ def estimate_capacity(
         carried=carried,
         load_concurrency=in_flight,
         prefix_hits=prefix_hits,
-        alone_ttft_s=alone.ttft.high,
-        alone_tpot_s=alone.tpot.high,
+        alone_ttft_s=alone.ttft_high_s,
+        alone_tpot_s=alone.tpot_high_s,
         meets_slo=_meets(at_load, objective, has_load=bool(in_flight)),
     )
 
@@ -137,9 +137,9 @@ def _limit(speed: ReplicaSpeed, objective: Slo, most: int, bound_by: str) -> tup
     """Return the most requests in flight with which everything holds, and what limits them."""
     tests: dict[str, Callable[[LoadSpeed], bool]] = {"network": lambda found: not found.is_link_overfull}
     if objective.tpot:
-        tests["tpot objective"] = lambda found: found.tpot.high <= (objective.tpot or 0)
+        tests["tpot objective"] = lambda found: found.tpot_high_s <= (objective.tpot or 0)
     if objective.ttft:
-        tests["ttft objective"] = lambda found: found.ttft.high <= (objective.ttft or 0)
+        tests["ttft objective"] = lambda found: found.ttft_high_s <= (objective.ttft or 0)
     for name, holds in tests.items():
         if not holds(speed.at(most)):
             most, bound_by = _find_most(speed, holds, most), name
@@ -156,8 +156,8 @@ def _find_most(speed: ReplicaSpeed, holds: Callable[[LoadSpeed], bool], most: in
 
 def _meets(found: LoadSpeed, objective: Slo, has_load: bool) -> bool:
     """Return whether the objectives hold at the planned load; without traffic only a request alone was compared."""
-    is_first_late = has_load and objective.ttft and found.ttft.high > objective.ttft
-    return not is_first_late and not (has_load and objective.tpot and found.tpot.high > objective.tpot)
+    is_first_late = has_load and objective.ttft and found.ttft_high_s > objective.ttft
+    return not is_first_late and not (has_load and objective.tpot and found.tpot_high_s > objective.tpot)
 
 
 def _plan_rate(rate: Interval) -> float:
@@ -194,9 +194,10 @@ def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, repl
     if not model_spec.declared.traffic:
         return None
     each, in_flight = model_spec.declared.traffic.peak_rate / replicas, 1.0
+    answer = model_spec.lengths.answer
     for _ in range(_ROUNDS):
         found = speed.at(max(in_flight, 1.0))
-        wanted = min(most, each * (found.ttft.mid + (model_spec.lengths.answer - 1) * found.tpot.mid))
+        wanted = min(most, each * (found.ttft_s + (answer - 1) * found.tpot_s))
         if abs(wanted - in_flight) < 1e-3 * in_flight:
             return wanted
         in_flight = wanted

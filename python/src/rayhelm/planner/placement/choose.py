@@ -3,6 +3,7 @@
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
@@ -44,8 +45,7 @@ class Comparison:
     refused: tuple[RejectedSplit, ...]
 
 
-@dataclass(frozen=True, order=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     rank: tuple[float, ...]
     pool: str
     number: int
@@ -126,26 +126,27 @@ class _Candidates:
 
 def rank(candidate: Candidate, by_price: bool) -> tuple[float, ...]:
     """Return the values of the criteria, the first one first. The lowest tuple is the best candidate."""
-    return tuple(value for _, value in _list_criteria(candidate, by_price))
+    cost = round((candidate.price_per_hour or 0.0) if by_price else candidate.memory_gib, 6 if by_price else 3)
+    split = candidate.split
+    last = (split.nodes, round(candidate.memory_gib, 3), split.pp, candidate.capacity.tpot_s or 0.0)
+    return (*candidate.faults, cost, *last)
 
 
 def _list_criteria(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
     """Yield the criteria in order, each with its text for the plan; a smaller value is better."""
-    split, capacity = candidate.split, candidate.capacity
-    memory = split.memory_gib * candidate.share * candidate.replicas
-    yield "meets the SLO by the estimate", not capacity.meets_slo
-    yield "starts with certainty; the second choice is tight", candidate.tight
-    yield "has the requested context", candidate.context < candidate.model_spec.context
-    yield "official vLLM builds run on it", split.gpu.engine != "vllm"
-    yield "keeps CUDA graphs", candidate.eager
-    if by_price:
-        yield "lowest price", round(candidate.price_per_hour or 0.0, 6)
-    else:
-        yield "least GPU memory (some prices are unknown)", round(memory, 3)
-    yield "uses fewer hosts per replica", split.nodes
-    yield "uses less GPU memory at the same price", round(memory, 3)
-    yield "has fewer pipeline stages", split.pp
-    yield "decodes faster", capacity.tpot_s or 0.0
+    texts = (
+        "meets the SLO by the estimate",
+        "starts with certainty; the second choice is tight",
+        "has the requested context",
+        "official vLLM builds run on it",
+        "keeps CUDA graphs",
+        "lowest price" if by_price else "least GPU memory (some prices are unknown)",
+        "uses fewer hosts per replica",
+        "uses less GPU memory at the same price",
+        "has fewer pipeline stages",
+        "decodes faster",
+    )
+    yield from zip(texts, rank(candidate, by_price), strict=True)
 
 
 def _find_advantage(candidate: Candidate, other: Candidate | None, by_price: bool) -> str:

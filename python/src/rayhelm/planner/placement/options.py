@@ -132,10 +132,22 @@ class ModelOptions:
                     continue
             if shape.pp > enough.get(where, shape.pp):
                 continue
-            found = self._evaluate(each)
-            yield from found
-            if _is_safe(found[0], self.model_spec) and found[0].split.has_room:
+            found = self._evaluated.get(each.alike, ())
+            if not found or not all(self._is_decided_on(one, each.inventory, is_decided) for one in found):
+                found = self._evaluate(each)
+                yield from found
+            if _is_safe(found[0]) and found[0].split.has_room_in(each.inventory):
                 enough[where] = shape.pp
+
+    def _is_decided_on(
+        self, found: Candidate | RejectedSplit, inventory: PoolInventory, is_decided: Callable[[float], bool]
+    ) -> bool:
+        """Return whether a candidate costs too much on another pool of its kind to be compared."""
+        if isinstance(found, RejectedSplit) or found.capacity.misses_alone(self.model_spec.declared.slo):
+            return False
+        price = found.split.get_price_in(inventory)
+        cost = found.memory_gib if not self.by_price else (price or 0.0) * found.share * found.replicas
+        return is_decided(cost)
 
     def list_up_to(self, cost: float) -> Iterator[Candidate]:
         """Yield the candidates that can cost at most `cost`, regardless of free GPUs."""
@@ -165,18 +177,21 @@ class ModelOptions:
         )
 
 
-def _is_safe(found: Candidate | RejectedSplit, model_spec: ResolvedModelSpec) -> bool:
+def _is_safe(found: Candidate | RejectedSplit) -> bool:
     if isinstance(found, RejectedSplit):
         return False
-    return not found.tight and not found.eager and found.context == model_spec.context
+    _, is_tight, has_shorter_context, _, is_eager = found.faults
+    return not (is_tight or is_eager or has_shorter_context)
 
 
 def _move(found: Candidate | RejectedSplit, inventory: PoolInventory) -> Candidate | RejectedSplit:
     """Return the same split on another pool of its kind."""
     if found.split.inventory is inventory:
         return found
+    if isinstance(found, Candidate):
+        return found.on_pool(inventory)
     return replace(found, split=_on_pool(found.split, inventory))
 
 
 def _on_pool(split: ModelSplit, inventory: PoolInventory) -> ModelSplit:
-    return split if split.inventory is inventory else replace(split, inventory=inventory)
+    return split if split.inventory is inventory else split.on_pool(inventory)

@@ -11,14 +11,16 @@ from rayhelm.planner.placement.model_spec import Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import load_coefficients
-from rayhelm.planner.speed.estimate import Interval, find_band, spread
+from rayhelm.planner.speed.estimate import Interval, find_band, find_high, spread
 from rayhelm.planner.speed.model import SpeedModel, list_pass_terms
-from rayhelm.planner.speed.neighbors import correct, find_rows
+from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
 from rayhelm.planner.speed.terms import list_missing_figures
 
 __all__ = ["LoadSpeed", "ReplicaSpeed"]
+
+_UNCORRECTED = Correction()
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class LoadSpeed:
     """Name of the intervals that apply."""
     basis: str
     is_link_overfull: bool
+
+    @property
+    def ttft_high_s(self) -> float:
+        """Seconds at the pessimistic end."""
+        return find_high(self.ttft_s, getattr(load_coefficients().ttft_bands, self.band))
+
+    @property
+    def tpot_high_s(self) -> float:
+        """Seconds at the pessimistic end."""
+        return find_high(self.tpot_s, getattr(load_coefficients().tpot_bands, self.band))
 
     @property
     def ttft(self) -> Interval:
@@ -80,12 +92,8 @@ class ReplicaSpeed:
         return spread(work + overhead / together, load_coefficients().ttft_bands.other_gpu)
 
     def _compute(self, concurrency: float) -> LoadSpeed:
-        lengths = self._lengths
-        load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
-        speed = self._model.at(concurrency)
-        correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
-        if correction.basis == "model":
-            correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
+        lengths, speed = self._lengths, self._model.at(concurrency)
+        correction = self._correct(concurrency) if self._own_rows or self._rows else _UNCORRECTED
         ttft, tpot = speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)
         seconds = ttft + max(lengths.answer - 1, 0) * tpot
         return LoadSpeed(
@@ -96,6 +104,14 @@ class ReplicaSpeed:
             basis=correction.basis,
             is_link_overfull=speed.is_link_overfull,
         )
+
+    def _correct(self, concurrency: float) -> Correction:
+        lengths = self._lengths
+        load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
+        correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
+        if correction.basis == "model":
+            return correct(self._shape, load, self._rows, self._kv_cache_dtype)
+        return correction
 
     @cached_property
     def _shape(self) -> ReplicaShape:

@@ -13,7 +13,7 @@ from rayhelm.planner.speed.rows import load_rows
 from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["Interval", "SpeedEstimate", "estimate_speed", "find_band", "spread"]
+__all__ = ["Interval", "SpeedEstimate", "estimate_speed", "find_band", "find_high", "spread"]
 
 _GROUPS = {
     "memory bandwidth": ("dense_weights", "expert_weights_native", "expert_weights_converted", "kv_cache"),
@@ -108,6 +108,11 @@ def _measured_gpus() -> frozenset[str]:
 def spread(mid: float, band: Band) -> Interval:
     """Return the interval of an estimate."""
     return Interval(low=_round(mid * band.low), mid=_round(mid), high=_round(mid * band.high))
+
+
+def find_high(mid: float, band: Band) -> float:
+    """Return the pessimistic end of the interval of a duration."""
+    return _round(mid * band.high)
 
 
 def _round(value: float) -> float:

@@ -1,5 +1,6 @@
 """Base class and types of all values models: camelCase keys, Kubernetes names and quantities."""
 
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
@@ -50,10 +51,19 @@ class Values(Closed):
         """Complete a section with its default for keys that are not given, as Helm merges it with values.yaml."""
         if not isinstance(data, dict):
             return data
-        defaults: dict[str, Any] = {}
-        for name, field in cls.model_fields.items():
-            defaults[name] = defaults[field.alias or name] = field.default
-        return {key: _over(defaults.get(key), value) for key, value in data.items()}
+        return {
+            key: _over(_list_defaults(cls).get(key), value) if isinstance(value, dict) else value
+            for key, value in data.items()
+        }
+
+
+@cache
+def _list_defaults(section: type[Values]) -> dict[str, Any]:
+    """Return the defaults of a section, by name and by key."""
+    defaults: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        defaults[name] = defaults[field.alias or name] = field.default
+    return defaults
 
 
 def _over(default: Any, given: Any) -> Any:
