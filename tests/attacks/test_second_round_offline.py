@@ -7,7 +7,7 @@ import pytest
 
 from attacks.kit.objects import Object
 from attacks.kit.second_round import OBJECT_ROWS, ROWS, ObjectRow, fill
-from charts.kit import example, over
+from charts.kit import example, over, rendered
 from policies.kit.cases import policies
 from rayhelm.admission.evaluate import evaluate_policies
 from rayhelm.charts.helm import template
@@ -32,6 +32,20 @@ def test_attempt_breaks_its_rule_and_no_other(row: ObjectRow, namespace: Object)
     before = fill(row.before, NAMESPACE)
     found = evaluate_policies(policies(), item, namespace, before, by_tenant=row.role in BY_MEMBER)
     assert {each.rule for each in found} == row.rules
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ScrapeConfig"])
+def test_monitor_of_the_chart_breaks_no_rule(kind: str, namespace: Object) -> None:
+    monitors = [item for item in rendered({"scraping": {"kind": kind}}, namespace=NAMESPACE) if item["kind"] == kind]
+    assert monitors
+    assert [evaluate_policies(policies(), item, namespace) for item in monitors] == [[]] * len(monitors)
+
+
+def test_network_plugin_may_annotate_the_pods_of_a_tenant(namespace: Object) -> None:
+    row = next(row for row in OBJECT_ROWS if row.name == "network-of-the-node-for-a-waiting-pod")
+    item, before = fill(row.item, NAMESPACE), fill(row.before, NAMESPACE)
+    assert evaluate_policies(policies(), item, namespace, before, by_tenant=False) == []
+    assert evaluate_policies(policies(), item, namespace, before) != []
 
 
 def test_second_round_has_60_attempts_from_three_positions() -> None:
