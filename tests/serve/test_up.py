@@ -235,7 +235,7 @@ def test_stream_arrives_in_chunks(up: Up) -> None:
 
 def test_models_are_listed(up: Up) -> None:
     answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False, timeout=120)
-    assert [model["id"] for model in answer.json()["data"]] == ["acme/sales", "chat", "embed", "legal"]
+    assert [model["id"] for model in answer.json()["data"]] == ["acme/sales", "chat", "ears", "embed", "legal"]
 
 
 def test_adapters_of_a_model_answer_otherwise_than_the_model(up: Up) -> None:
