@@ -1,5 +1,6 @@
 """`rayhelm up` and `down` with real Ray and vLLM: one endpoint for all tests, beside another Ray and vLLM."""
 
+import base64
 import io
 import json
 import math
@@ -13,9 +14,11 @@ import tempfile
 import time
 import wave
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import httpx
 import psutil
@@ -25,11 +28,13 @@ from rayhelm import processes
 from rayhelm.local.state import EndpointState
 from rayhelm.processes.find import list_shared_memory
 from rayhelm.processes.mark import has_ended
+from rayhelm.standin.idefics3 import IMAGE_TOKENS
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
 FLEET = Path(__file__).parent / "fleet.yaml"
 RAYHELM = [sys.executable, "-c", "from rayhelm.cli.app import main; main()"]
+MODELS = ["acme/sales", "chat", "ears", "embed", "legal", "rank", "see", "voice"]
 MESSAGES = [{"role": "user", "content": "Hello"}]
 
 
@@ -95,7 +100,7 @@ def foreign_engine() -> Iterator[psutil.Process]:
 def up(
     tmp_path_factory: pytest.TempPathFactory, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process
 ) -> Iterator[Up]:
-    """Two models. The fork server halves the time of the start; one test starts a model without it."""
+    """Six models. The fork server halves the time of the start; one test starts a model without it."""
     state = EndpointState(tmp_path_factory.mktemp("state"))
     try:
         yield start_up(state, "--share-imports")
@@ -177,7 +182,7 @@ def answers(up: Up, model: str = "chat") -> bool:
 def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
     assert "chat: a tiny Qwen3ForCausalLM with random weights replaces it" in up.output
     assert "ears: a tiny WhisperForConditionalGeneration with random weights replaces it" in up.output
-    assert "voice: left out: a custom application needs its own weights" in up.output
+    assert "voice: a tiny SpeechT5ForTextToSpeech with random weights replaces it" in up.output
     assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.output
 
 
@@ -187,7 +192,7 @@ def test_up_reports_another_ray(up: Up) -> None:
 
 def test_share_imports_forks_engines_of_the_fork_server(up: Up) -> None:
     engines = list(filter(is_engine, processes.list_members(up.state.run)))
-    assert len(engines) == 3
+    assert len(engines) == 5  # of six models; text to speech does without vLLM
     # `up` starts again without the fork server when a forked worker dies.
     assert all(map(is_forked, engines)) is ("without --share-imports" not in up.output)
 
@@ -235,7 +240,7 @@ def test_stream_arrives_in_chunks(up: Up) -> None:
 
 def test_models_are_listed(up: Up) -> None:
     answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False, timeout=120)
-    assert [model["id"] for model in answer.json()["data"]] == ["acme/sales", "chat", "ears", "embed", "legal"]
+    assert [model["id"] for model in answer.json()["data"]] == MODELS
 
 
 def test_adapters_of_a_model_answer_otherwise_than_the_model(up: Up) -> None:
@@ -286,8 +291,60 @@ def test_embedding_request_is_answered(up: Up) -> None:
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
 
 
+def test_answer_depends_on_the_image(up: Up) -> None:
+    answers = [ask_about(up, encode_image(color)) for color in ("red", "blue", "red")]
+    assert {answer.status_code for answer in answers} == {200}, answers[0].text
+    red, blue, again = (tuple(answer.json()["choices"][0]["token_ids"]) for answer in answers)
+    assert red == again != blue
+    text = post(up, "/see/v1/chat/completions", model="see", messages=[{"role": "user", "content": "What?"}])
+    tokens = answers[0].json()["usage"]["prompt_tokens"] - text.json()["usage"]["prompt_tokens"]
+    assert tokens >= IMAGE_TOKENS
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/latest/meta-data", "http://127.0.0.1/a.png", "file:///etc/hosts"]
+)
+def test_image_from_an_address_is_refused_without_a_connection(up: Up, url: str) -> None:
+    answer = ask_about(up, url)
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert "none.invalid" in message or "--allowed-local-media-path" in message, message
+
+
+def ask_about(up: Up, url: str) -> httpx.Response:
+    content = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {"max_tokens": 8, "temperature": 0, "ignore_eos": True, "return_token_ids": True}
+    return post(up, "/see/v1/chat/completions", model="see", messages=[{"role": "user", "content": content}], **body)
+
+
+def encode_image(color: str) -> str:
+    """Return a PNG of one color as a `data:` URL."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (64, 48), color).save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def test_rerank_request_is_answered(up: Up) -> None:
+    """Ray Serve LLM has no `/v1/rerank`; a client sorts the scores."""
+    answer = post(up, "/rank/v1/score", model="rank", text_1="one", text_2=["one", "two", "three"])
+    assert answer.status_code == 200, answer.text
+    assert [(found["index"], type(found["score"])) for found in answer.json()["data"]] == [
+        (0, float),
+        (1, float),
+        (2, float),
+    ]
+
+
 def test_sound_file_is_transcribed(up: Up) -> None:
-    answer = httpx.post(
+    answer = transcribe(up)
+    assert answer.status_code == 200, answer.text
+    assert isinstance(answer.json()["text"], str)
+
+
+def transcribe(up: Up) -> httpx.Response:
+    return httpx.post(
         f"{up.url}/ears/v1/audio/transcriptions",
         data={"model": "ears", "language": "en"},
         files={"file": ("second.wav", encode_tone(seconds=1), "audio/wav")},
@@ -295,8 +352,117 @@ def test_sound_file_is_transcribed(up: Up) -> None:
         timeout=600,
         trust_env=False,
     )
+
+
+@pytest.mark.parametrize("path", ["/voice/v1/audio/speech", "/v1/audio/speech"])
+def test_text_is_spoken(up: Up, path: str) -> None:
+    answer = post(up, path, model="voice", input="hello", response_format="wav")
     assert answer.status_code == 200, answer.text
-    assert isinstance(answer.json()["text"], str)
+    assert answer.headers["content-type"] == "audio/wav"
+    with wave.open(io.BytesIO(answer.content)) as spoken:
+        assert (spoken.getnchannels(), spoken.getsampwidth(), spoken.getframerate()) == (1, 2, 16000)
+        assert spoken.getnframes() * 2 == len(spoken.readframes(spoken.getnframes())) > 0
+
+
+def test_speech_arrives_sentence_by_sentence(up: Up) -> None:
+    body = {"model": "voice", "input": "The first sentence. " * 8, "response_format": "pcm"}
+    arrivals: list[float] = []
+    with httpx.stream(
+        "POST", f"{up.url}/v1/audio/speech", json=body, headers=bearer(up.key), timeout=600, trust_env=False
+    ) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "audio/pcm;rate=24000"
+        arrivals += [time.monotonic() for _ in answer.iter_raw()]
+    # The model computes for tens of milliseconds between two sentences, however busy the computer is.
+    assert len({round(moment, 2) for moment in arrivals}) >= 4
+
+
+def test_refused_speech_has_a_message_in_the_structure_of_openai(up: Up) -> None:
+    answer = post(up, "/v1/audio/speech", model="voice", input="hello", voice="alloy")
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["type"], error["param"]) == ("invalid_request_error", "voice")
+    assert error["message"] == "the voice `alloy` does not exist; there are default"
+
+
+def test_speech_without_the_key_is_refused(up: Up) -> None:
+    body = {"model": "voice", "input": "hello"}
+    answer = httpx.post(f"{up.url}/voice/v1/audio/speech", json=body, trust_env=False, timeout=120)
+    assert answer.status_code == 401
+
+
+def test_edit_of_one_application_loses_no_request_of_the_others(up: Up) -> None:
+    """An edit of the Serve config, as a KubeRay operator applies it: only the replicas of that application restart."""
+    requests: dict[str, Callable[[], httpx.Response]] = {
+        "chat": lambda: post(up, "/chat/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=4),
+        "ears": lambda: transcribe(up),
+        "rank": lambda: post(up, "/rank/v1/score", model="rank", text_1="one", text_2="two"),
+        "voice": lambda: post(up, "/voice/v1/audio/speech", model="voice", input="hello"),
+    }
+    sent: dict[str, list[str]] = {name: [] for name in requests}
+    finished = Event()
+
+    def send(name: str) -> None:
+        while not finished.is_set():
+            try:
+                sent[name].append(str(requests[name]().status_code))
+            except httpx.HTTPError as error:
+                sent[name].append(repr(error))
+
+    before = {name: list_replicas(up, name) for name in ("embed", *requests)}
+    clients = [Thread(target=send, args=(name,)) for name in requests]
+    for client in clients:
+        client.start()
+    try:
+        edit_engine(up, "embed", max_num_seqs=3)
+        processes.wait_until(
+            lambda: (is_replaced(list_replicas(up, "embed"), before["embed"]) and answers(up, "embed")) or None,
+            what="the edited application",
+            timeout=900,
+        )
+        during = {name: len(answers) for name, answers in sent.items()}
+        processes.wait_until(
+            lambda: all(len(sent[name]) > during[name] for name in sent) or None, what="one more of each", timeout=300
+        )
+    finally:
+        finished.set()
+        for client in clients:
+            client.join()
+    assert {name: set(found) for name, found in sent.items()} == {name: {"200"} for name in requests}
+    assert {name: list_replicas(up, name) for name in requests} == {name: before[name] for name in requests}
+
+
+def is_replaced(replicas: set[tuple[str, int]], before: set[tuple[str, int]]) -> bool:
+    return len(replicas) == len(before) and replicas.isdisjoint(before)
+
+
+def edit_engine(up: Up, application: str, **arguments: int) -> None:
+    """Change engine arguments of an application in the Serve config that runs."""
+    configs = {name: found["deployed_app_config"] for name, found in list_applications(up).items()}
+    for llm in configs[application]["args"]["llm_configs"]:
+        assert arguments.items().isdisjoint(llm["engine_kwargs"].items())
+        llm["engine_kwargs"] |= arguments
+    config, headers = {"applications": [*configs.values()]}, bearer(up.state.token.read_text())
+    url = f"{up.dashboard}/api/serve/applications/"
+    httpx.put(url, json=config, headers=headers, trust_env=False, timeout=120).raise_for_status()
+
+
+def list_replicas(up: Up, application: str) -> set[tuple[str, int]]:
+    """The replicas of an application that run, each with its process."""
+    return {
+        (replica["replica_id"], replica["pid"])
+        for deployment in list_applications(up)[application]["deployments"].values()
+        for replica in deployment["replicas"]
+        if replica["state"] == "RUNNING"
+    }
+
+
+def list_applications(up: Up) -> dict[str, Any]:
+    """The applications as Serve's API describes them."""
+    url, headers = f"{up.dashboard}/api/serve/applications/", bearer(up.state.token.read_text())
+    answer = httpx.get(url, headers=headers, trust_env=False, timeout=120).raise_for_status()
+    applications: dict[str, Any] = answer.json()["applications"]
+    return applications
 
 
 def encode_tone(seconds: int, rate: int = 16000) -> bytes:

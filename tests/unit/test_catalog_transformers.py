@@ -59,6 +59,14 @@ def test_speecht5_and_its_vocoder_are_counted() -> None:
     assert speech + vocoder == count_weights(load_catalog().model("microsoft/speecht5_tts")).parameters
 
 
+def test_dia_and_its_codec_are_counted() -> None:
+    from transformers import DacConfig, DacModel, DiaConfig, DiaForConditionalGeneration
+
+    speech = parameters(lambda: DiaForConditionalGeneration(DiaConfig()))
+    codec = parameters(lambda: DacModel(DacConfig(sampling_rate=44100)))
+    assert speech + codec == count_weights(load_catalog().model("nari-labs/Dia-1.6B-0626")).parameters
+
+
 def _corrections(model: Checkpoint) -> int:
     assert model.experts is not None
     return (model.layers - model.experts.dense_layers) * model.experts.count

@@ -224,6 +224,15 @@ def test_gpus_without_bfloat16_use_dtype_half() -> None:
     assert model.engine["dtype"] == "half"
 
 
+def test_license_that_forbids_commercial_use_is_a_warning() -> None:
+    own = "application: {importPath: a.b:c, deployment: D}, memory: {weights: 2GiB, kvPerToken: 1KiB}"
+    model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: coqui/XTTS-v2, context: 512, task: custom, {own}}}")
+    assert [warning for warning in model.warnings if "license" in warning] == [
+        "the license of coqui/XTTS-v2 (Coqui Public Model License 1.0.0): commercial use is forbidden, and the company"
+        " that could allow it closed in 2024"
+    ]
+
+
 def test_model_without_a_revision_gets_a_warning() -> None:
     model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 4096}}")
     assert any("no `revision`" in warning for warning in model.warnings)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rayhelm.catalog.tasks import load_tasks
 from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
 from rayhelm.rehearsal import load_client
@@ -96,13 +97,17 @@ def test_stream_without_finish_reason_is_an_error() -> None:
         assert find_error(target, "stream") == "a stream without finish_reason"
 
 
-@pytest.mark.parametrize("kind", ["chat", "stream", "embed", "rerank"])
+@pytest.mark.parametrize("kind", ["chat", "stream", "embed", "rerank", "speak", "transcribe"])
 def test_error_has_status_and_text(kind: str) -> None:
     with check_reachable(b"no endpoint", status=503) as target:
         assert find_error(target, kind) == "503 no endpoint"
 
 
-@pytest.mark.parametrize("kind", ["chat", "embed", "rerank"])
+def test_every_task_with_paths_has_a_request() -> None:
+    assert set(load_client._REQUESTS) == {name for name, task in load_tasks().items() if task.operations}
+
+
+@pytest.mark.parametrize("kind", ["chat", "embed", "rerank", "speak", "transcribe"])
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b'{"usage": 1, "data": [{"score": 1}]}'])
 def test_answer_with_another_structure_is_an_error(kind: str, body: bytes) -> None:
     with check_reachable(body) as target:

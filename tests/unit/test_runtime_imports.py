@@ -11,7 +11,10 @@ import rayhelm.runtime
 
 FOLDER = Path(rayhelm.runtime.__file__).parent
 MODULES = sorted(FOLDER.rglob("*.py"))
-IN_IMAGE = {"ray", "starlette", "fastapi", "pydantic", "numpy", "torch", "transformers", "opentelemetry", "pyarrow"}
+IN_IMAGE = {
+    *("ray", "starlette", "fastapi", "pydantic", "numpy", "torch", "transformers", "huggingface_hub", "av"),
+    *("opentelemetry", "pyarrow"),
+}
 """Packages that Ray Serve LLM and vLLM bring along."""
 
 

@@ -21,6 +21,8 @@ from rayhelm.values.ray_service.serve import (
 )
 
 FOLDER = Path("/tiny")
+SPEECH = {"DiaForConditionalGeneration", "SpeechT5ForTextToSpeech"}
+"""Families without a vocabulary of tokenizers: one of sentencepiece, and none."""
 
 
 def values(**models: ServedModel) -> RayServiceValues:
@@ -106,6 +108,24 @@ def test_stand_in_of_a_similar_family_is_named_in_a_note() -> None:
     assert "harmony" in result.notes[0]
 
 
+@pytest.mark.parametrize("architecture", ["Gemma3ForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration"])
+def test_stand_in_of_a_model_that_sees_images_sees_images(architecture: str) -> None:
+    limits = {"allowed_media_domains": ["images.example"], "limit_mm_per_prompt": {"image": 2}}
+    engine = {"max_model_len": 4096, "max_num_seqs": 4, "max_num_batched_tokens": 4096, "extra": {**limits, "seed": 1}}
+    result, small = tiny(architecture, engine=engine)
+    assert small.source == "/tiny/Idefics3ForConditionalGeneration"
+    assert small.engine.extra.items() >= limits.items()
+    assert "seed" not in small.engine.extra
+    assert "it sees images too" in result.notes[0]
+
+
+def test_model_that_sees_images_and_has_adapters_becomes_its_language_model() -> None:
+    lora = {"slots": 1, "max_rank": 8, "adapters": {"legal": {"source": "/adapters/legal"}}}
+    result, small = tiny("Gemma3ForConditionalGeneration", lora=lora)
+    assert small.source == "/tiny/Gemma3ForCausalLM"
+    assert "it has adapters" in result.notes[0]
+
+
 def test_family_without_stand_in_is_left_out_with_a_note() -> None:
     both = values(chat=model(), other=model())
     result = make_stand_in(both, {"chat": "LlamaForCausalLM", "other": "JambaForCausalLM"}, FOLDER)
@@ -127,11 +147,47 @@ def test_custom_applications_are_left_out_with_a_note() -> None:
     assert result.notes[0].startswith("tts: left out")
 
 
+def speech(**changes: object) -> RayServiceValues:
+    """A service with text to speech as the planner renders it."""
+    own = {
+        "import_path": "rayhelm.runtime.speech:build_app",
+        "args": {"model": "tts", "source": "/models/acme/tts/main", "vocoder": f"/models/acme/vocoder/{'0' * 40}"},
+        "hub_models": {"acme/tts": "", "acme/vocoder": "0" * 40},
+        "deployments": {"Speech": {"gpus": 0.4, "worker_group": "rtx", "max_replicas": 3}},
+    }
+    application = CustomApplication.model_validate(own | changes)
+    return RayServiceValues(serve=Serve(custom_applications={"tts": application}), tenant="search")
+
+
+def test_text_to_speech_gets_a_tiny_model_without_gpu() -> None:
+    result = make_stand_in(speech(), {"tts": "SpeechT5ForTextToSpeech"}, FOLDER)
+    small = result.values.serve.custom_applications["tts"]
+    source = "/tiny/SpeechT5ForTextToSpeech"
+    assert small.args == {"model": "tts", "source": source, "vocoder": f"{source}/vocoder", "load_format": "dummy"}
+    assert small.hub_models == {}
+    assert result.families == {"SpeechT5ForTextToSpeech"}
+    assert "tiny SpeechT5ForTextToSpeech" in result.notes[0]
+    replica = small.deployments["Speech"]
+    assert (replica.gpus, replica.worker_group, replica.max_replicas) == (0, "", 1)
+
+
+def test_application_of_the_user_has_no_stand_in_even_with_a_known_family() -> None:
+    result = make_stand_in(speech(import_path="ours:app"), {"tts": "SpeechT5ForTextToSpeech"}, FOLDER)
+    assert result.values.serve.custom_applications == {}
+    assert result.notes[0].startswith("tts: left out")
+
+
+def test_local_gpus_read_text_to_speech_from_the_hub() -> None:
+    here = adapt_for_local_gpus(speech()).serve.custom_applications["tts"]
+    assert here.args == {"model": "tts", "source": "acme/tts", "vocoder": f"acme/vocoder@{'0' * 40}"}
+    assert here.hub_models == {}
+    assert (here.deployments["Speech"].gpus, here.deployments["Speech"].worker_group) == (0.4, "")
+
+
 def test_every_catalog_model_has_a_stand_in_or_a_reason() -> None:
     reasons = {
         record.architecture: make_stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
         for record in load_catalog().models()
-        if "speak" not in record.tasks
     }
     unexplained = {name: note for name, note in reasons.items() if "no tiny model" in note}
     assert unexplained == {}
@@ -146,9 +202,15 @@ def test_local_gpus_only_drop_worker_groups() -> None:
 def test_checkpoint_names_its_architecture(family: str, tmp_path: Path) -> None:
     written = write_checkpoint(family, tmp_path)
     assert json.loads((written / "config.json").read_text())["architectures"] == [family]
+
+
+@pytest.mark.parametrize("family", [name for name in list_families() if name not in SPEECH])
+def test_vocabulary_of_a_checkpoint_fits_the_model(family: str, tmp_path: Path) -> None:
+    written = write_checkpoint(family, tmp_path)
     tokenizer = json.loads((written / "tokenizer.json").read_text())["model"]["vocab"]
     assert sorted(tokenizer.values()) == list(range(len(tokenizer)))
-    assert len(tokenizer) <= build_config(family)["vocab_size"]
+    config = build_config(family)
+    assert len(tokenizer) <= config.get("text_config", config)["vocab_size"]
 
 
 @pytest.mark.parametrize("family", [name for name in list_families() if "head_dim" in build_config(name)])

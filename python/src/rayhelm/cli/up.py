@@ -170,10 +170,14 @@ def _values(
     notes += [note for result in results.values() for note in result.notes]
     for family in {family for result in results.values() for family in result.families}:
         write_checkpoint(family, state.stand_ins)
-    values = {service: result.values for service, result in results.items() if result.values.serve.applications}
+    values = {service: result.values for service, result in results.items() if _serves(result.values)}
     if not values:
         raise FleetError(Problem("no model of this fleet can be served without a GPU:\n" + "\n".join(notes[1:])))
     return values, notes
+
+
+def _serves(values: "RayServiceValues") -> bool:
+    return bool(values.serve.applications or values.serve.custom_applications)
 
 
 def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:

@@ -49,30 +49,28 @@ def list_models(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[En
     `tasks` is the task of each model: the config does not say whether a model embeds or reranks.
     """
     return tuple(
-        EndpointModel(
-            model=llm["model_loading_config"]["model_id"],
-            task=tasks.get(llm["model_loading_config"]["model_id"], "chat"),
-            prefix=application["route_prefix"].rstrip("/"),
-        )
+        EndpointModel(model=name, task=tasks.get(name, "chat"), prefix=application["route_prefix"].rstrip("/"))
         for application in config["applications"]
-        for llm in list_llm_configs(application)
+        for name in _list_names(application, tasks)
     )
 
 
+def _list_names(application: Mapping[str, Any], tasks: Mapping[str, str]) -> list[str]:
+    """List the models of an application of Ray Serve LLM, or the one that another application names in `args`."""
+    if llms := list_llm_configs(application):
+        return [llm["model_loading_config"]["model_id"] for llm in llms]
+    own = application.get("args", {}).get("model")
+    return [str(own)] if own in tasks else []
+
+
 def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
-    """Return the path prefix of each model, adapters and models of applications that do not use Ray Serve
-    LLM included."""
-    own = {
-        str(application["args"]["model"]): application["route_prefix"].rstrip("/")
-        for application in config["applications"]
-        if not list_llm_configs(application) and application.get("args", {}).get("model") in tasks
-    }
+    """Return the path prefix of each model, adapters included."""
     adapters = {
         name: application["route_prefix"].rstrip("/")
         for application in config["applications"]
         for name in _find_ingress_arguments(application).get("adapters", {})
     }
-    return {model.model: model.prefix for model in list_models(config, tasks)} | adapters | own
+    return {model.model: model.prefix for model in list_models(config, tasks)} | adapters
 
 
 def _find_ingress_arguments(application: Mapping[str, Any]) -> dict[str, Any]:

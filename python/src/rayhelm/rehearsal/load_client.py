@@ -5,11 +5,13 @@ answered once. Then it sends requests until SIGTERM, finishes the requests in fl
 event, which `rayhelm.rehearsal.load` reads.
 """
 
+import io
 import json
 import signal
 import sys
 import threading
 import time
+import wave
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -121,7 +123,14 @@ def _open_client(target: LoadTarget, *, timeout: float) -> httpx.Client:
 def _try_request(send: Callable[[], tuple[str, str]]) -> tuple[str, str]:
     try:
         return send()
-    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:  # also an answer with another structure
+    except (
+        httpx.HTTPError,
+        LookupError,
+        TypeError,
+        ValueError,
+        EOFError,
+        wave.Error,
+    ) as error:  # also an answer with another structure
         return repr(error)[:300], ""
 
 
@@ -182,10 +191,36 @@ def _request_score(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     return "" if isinstance(entry["score"], float) else f"no score: {entry}", _read_version(answer)
 
 
+def _request_transcript(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+    """Send a second of zeros. A gateway takes the model of an upload from the path."""
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * 16000))
+    path = f"{f'/{target.model}' if target.key else ''}/v1/audio/transcriptions"
+    files = {"file": ("second.wav", sound.getvalue(), "audio/wav")}
+    answer = client.post(path, data={"model": target.model, "language": "en"}, files=files)
+    if error := _describe_status(answer):
+        return error, _read_version(answer)
+    text = answer.json()["text"]
+    return "" if isinstance(text, str) else f"no text: {text}", _read_version(answer)
+
+
+def _request_speech(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+    body = {"model": target.model, "input": "hello", "response_format": "wav"}
+    answer = client.post("/v1/audio/speech", json=body)
+    if error := _describe_status(answer):
+        return error, _read_version(answer)
+    with wave.open(io.BytesIO(answer.content)) as file:
+        return "" if file.getnframes() else "no samples", _read_version(answer)
+
+
 _REQUESTS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] = {
     "chat": _request_chat,
     "embed": _request_embedding,
     "rerank": _request_score,
+    "speak": _request_speech,
+    "transcribe": _request_transcript,
 }
 
 

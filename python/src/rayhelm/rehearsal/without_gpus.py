@@ -125,19 +125,25 @@ def _list_targets(releases: list[Release], rendered: Rendered) -> Iterator[LoadT
         values = release.values
         if not isinstance(values, RayServiceValues):
             continue
-        for name, application in values.serve.applications.items():
-            for model in application.models:
-                if model in seen:
-                    continue
-                seen.add(model)
-                yield LoadTarget(
-                    name=model, url=_build_url(release, name, values, gateways), model=model, task=tasks[model]
-                )
+        for name, prefix, model in _list_models(values):
+            if model in seen:
+                continue
+            seen.add(model)
+            url = _build_url(release, prefix or f"/{name}", values, gateways)
+            yield LoadTarget(name=model, url=url, model=model, task=tasks[model])
 
 
-def _build_url(release: Release, application: str, values: RayServiceValues, gateways: list[Release]) -> str:
+def _list_models(values: RayServiceValues) -> Iterator[tuple[str, str | None, str]]:
+    """List application, route and model of each model, those of custom applications included."""
+    for name, application in values.serve.applications.items():
+        for model in application.models:
+            yield name, application.route_prefix, model
+    for name, own in values.serve.custom_applications.items():
+        yield name, own.route_prefix, own.args["model"]
+
+
+def _build_url(release: Release, prefix: str, values: RayServiceValues, gateways: list[Release]) -> str:
     if gateways:
         return f"http://{gateways[0].name}.{gateways[0].namespace}.svc.{values.cluster_domain}"
-    prefix = values.serve.applications[application].route_prefix or f"/{application}"
     host = f"{values.name_override or release.name}-serve-svc.{release.namespace}.svc.{values.cluster_domain}"
     return f"http://{host}:{values.serve.port}{prefix}"

@@ -1,11 +1,11 @@
-"""Write the files of a tiny model: config, byte-level tokenizer, chat template. vLLM makes dummy weights."""
+"""Write the files of a tiny model: config, byte-level tokenizer, chat template. The engine makes dummy weights."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rayhelm.standin import whisper
+from rayhelm.standin import dia, idefics3, speecht5, whisper
 from rayhelm.standin.adapters import write_adapters
 from rayhelm.standin.families import POSITIONS, build_config
 
@@ -23,25 +23,43 @@ def write_checkpoint(family: str, folder: Path) -> Path:
     target = folder / family
     target.mkdir(parents=True, exist_ok=True)
     for name, content in _build_files(family).items():
-        path, text = target / name, json.dumps(content, indent=2)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        path = target / name
+        data = content if isinstance(content, bytes) else json.dumps(content, indent=2).encode()
+        if not path.is_file() or path.read_bytes() != data:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
     write_adapters(family, target)
     return target
 
 
-def _build_files(family: str) -> dict[str, dict[str, Any]]:
+def _build_files(family: str) -> Mapping[str, dict[str, Any] | bytes]:
     config = build_config(family)
-    if config["model_type"] == "whisper":
-        return {
-            "config.json": config,
-            "preprocessor_config.json": whisper.build_front_end(),
-            "tokenizer.json": _build_tokenizer(whisper.SPECIAL),
-            "tokenizer_config.json": whisper.build_tokenizer_config(),
-        }
+    match config["model_type"]:
+        case "speecht5":
+            return {
+                "config.json": config,
+                "spm_char.model": speecht5.build_vocabulary(),
+                "tokenizer_config.json": {"tokenizer_class": "SpeechT5Tokenizer"},
+                f"{speecht5.VOCODER}/config.json": speecht5.build_vocoder(),
+            }
+        case "dia":
+            return {
+                "config.json": config,
+                "preprocessor_config.json": dia.build_front_end(),
+                "tokenizer_config.json": {"tokenizer_class": "DiaTokenizer"},
+                f"{dia.CODEC}/config.json": dia.build_codec(),
+            }
+        case "whisper":
+            return {
+                "config.json": config,
+                "preprocessor_config.json": whisper.build_front_end(),
+                "tokenizer.json": _build_tokenizer(whisper.SPECIAL),
+                "tokenizer_config.json": whisper.build_tokenizer_config(),
+            }
+    sees_images = config["model_type"] == "idefics3"
     return {
         "config.json": config,
-        "tokenizer.json": _build_tokenizer(SPECIAL),
+        "tokenizer.json": _build_tokenizer(idefics3.SPECIAL if sees_images else SPECIAL),
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_max_length": POSITIONS,
@@ -51,6 +69,7 @@ def _build_files(family: str) -> dict[str, dict[str, Any]]:
             "unk_token": "<unk>",
             "chat_template": CHAT_TEMPLATE,
         },
+        **(idefics3.build_processor() if sees_images else {}),
         "generation_config.json": {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2},
     }
 

@@ -18,7 +18,7 @@ from rayhelm.values.ray_service.cluster import KubeRay, RayAutoscaler
 from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.resources import build_resources
-from rayhelm.values.ray_service.serve import IngressDeployment, ServeApplication
+from rayhelm.values.ray_service.serve import CustomApplication, IngressDeployment, ServeApplication
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["GROUP", "MODELS", "StandInCluster", "adapt_gateway", "adapt_platform", "adapt_service",
@@ -48,6 +48,8 @@ _BASE_GIB = 3
 """Memory of a worker before its first engine: Ray, the ingress of an application, an idle process, /dev/shm."""
 _ENGINE_GIB = 3
 """Memory of a tiny model's processes; measured: 3.1 GiB in two."""
+_CUSTOM_GIB = 1
+"""Memory of a replica of a custom application, without vLLM."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ def adapt_service(
     applications = {
         name: _set_replicas(application, workers) for name, application in small.values.serve.applications.items()
     }
+    custom = {
+        name: _set_custom_replicas(application, workers)
+        for name, application in small.values.serve.custom_applications.items()
+    }
+    serve = {"applications": applications, "custom_applications": custom}
     policy = values.network_policy
     api = policy.api_server.model_copy(update={"cidrs": list(cluster.api_servers) or policy.api_server.cidrs})
     changed = small.values.model_copy(
@@ -83,8 +90,8 @@ def adapt_service(
             "kuberay": KubeRay.model_validate({"version": cluster.kuberay}),
             "image": cluster.image,
             "head": _build_head(values.head),
-            "serve": small.values.serve.model_copy(update={"applications": applications}),
-            "worker_groups": {GROUP: _build_group(values, models=len(models), workers=workers)},
+            "serve": small.values.serve.model_copy(update=serve),
+            "worker_groups": {GROUP: _build_group(values, models=len(models), custom=len(custom), workers=workers)},
             "autoscaler": _adapt_autoscaler(values.autoscaler),
             "network_policy": policy.model_copy(update={"api_server": api}),
         }
@@ -154,9 +161,18 @@ def _set_replicas(application: ServeApplication, count: int) -> ServeApplication
     )
 
 
-def _build_group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
-    """Return the size a worker for all models. Two CPUs per model and one per application are Ray's logical CPUs
-    only."""
+def _set_custom_replicas(application: CustomApplication, count: int) -> CustomApplication:
+    """Set `count` replicas. They need a slot of no worker, so Ray may put several on one."""
+    deployments = {
+        name: deployment.model_copy(update={"min_replicas": count, "max_replicas": count})
+        for name, deployment in application.deployments.items()
+    }
+    return application.model_copy(update={"deployments": deployments})
+
+
+def _build_group(values: RayServiceValues, *, models: int, custom: int, workers: int) -> WorkerGroup:
+    """Return the size of a worker for all models. Two CPUs per model, one per application and one per replica of a
+    custom application are Ray's logical CPUs only."""
     groups = list(values.worker_groups.values())
     ingresses = max(1, len(values.serve.applications))
     return WorkerGroup(
@@ -164,9 +180,9 @@ def _build_group(values: RayServiceValues, *, models: int, workers: int) -> Work
         min_replicas=workers,
         max_replicas=workers,
         resources=build_resources(
-            cpu=str(max(4, 2 * models + ingresses * workers)),
+            cpu=str(max(4, 2 * models + (ingresses + custom) * workers)),
             cpu_request=_CPU_REQUEST,
-            memory=f"{_BASE_GIB + _ENGINE_GIB * models}Gi",
+            memory=f"{_BASE_GIB + _ENGINE_GIB * models + _CUSTOM_GIB * custom * workers}Gi",
         ),
         ray_resources={SLOT: models},
         shm_size="1Gi",

@@ -7,7 +7,7 @@ can tile. The vocabulary is the one of `checkpoint.py`: 256 bytes and the specia
 from collections.abc import Mapping
 from typing import Any
 
-from rayhelm.standin import whisper
+from rayhelm.standin import dia, idefics3, speecht5, whisper
 
 __all__ = ["POSITIONS", "VOCABULARY", "build_config", "is_family", "list_families"]
 
@@ -93,7 +93,13 @@ _FAMILIES: Mapping[str, Mapping[str, Any]] = {
         "layer_norm_eps": 1e-5,
         "num_labels": 1,
     },
+    "Idefics3ForConditionalGeneration": {
+        **idefics3.VISION,
+        "text_config": {**_SHAPE, **_GROUPED, "model_type": "llama"},
+    },
     "WhisperForConditionalGeneration": whisper.CONFIG,
+    "SpeechT5ForTextToSpeech": speecht5.CONFIG,
+    "DiaForConditionalGeneration": dia.CONFIG,
 }
 
 
@@ -109,4 +115,6 @@ def is_family(architecture: str) -> bool:
 
 def build_config(family: str) -> dict[str, Any]:
     """Return `config.json` of the tiny model of a family."""
-    return {**_SHAPE, **_FAMILIES[family], "architectures": [family]}
+    chosen = _FAMILIES[family]
+    shape = {} if {"text_config", "decoder_config"} & set(chosen) else _SHAPE
+    return {**shape, **chosen, "architectures": [family]}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayhelm.catalog.tasks import load_tasks
 from rayhelm.standin.adapters import ADAPTERS, COUNT, RANK
 from rayhelm.standin.families import POSITIONS, is_family
 from rayhelm.values.ray_service import RayServiceValues
@@ -16,6 +17,8 @@ from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.groups import WorkerGpu
 from rayhelm.values.ray_service.serve import (
     Accelerator,
+    CustomApplication,
+    CustomDeployment,
     IngressDeployment,
     ModelAutoscaling,
     ServeApplication,
@@ -29,15 +32,36 @@ CACHE_BYTES = 64 * 1024 * 1024
 """KV cache of each engine; a tiny model needs about 2 KiB per token (DeepSeek: 5 KiB)."""
 SEQUENCES = 8
 """Largest number of requests that an engine runs at the same time."""
+_KEPT_ARGUMENTS = ("allowed_media_domains", "limit_mm_per_prompt")
+"""Engine arguments of the fleet that a tiny model has too: they decide which images it accepts."""
+
+_VISION = "Idefics3ForConditionalGeneration"
+_IMPORTS_TORCHVISION = "it sees images too; vLLM's own class imports torchvision, which has to match torch"
+_TEXT_ONLY = "its language model, without the vision tower"
 
 _NEAREST: Mapping[str, tuple[str, str]] = {
-    "Gemma3ForConditionalGeneration": ("Gemma3ForCausalLM", "its language model, without the vision tower"),
-    "Mistral3ForConditionalGeneration": ("MistralForCausalLM", "its language model, without the vision tower"),
+    **dict.fromkeys(
+        (
+            "Gemma3ForConditionalGeneration",
+            "LlavaForConditionalGeneration",
+            "Mistral3ForConditionalGeneration",
+            "Qwen2VLForConditionalGeneration",
+            "Qwen2_5_VLForConditionalGeneration",
+            "Qwen3VLForConditionalGeneration",
+        ),
+        (_VISION, _IMPORTS_TORCHVISION),
+    ),
     "GptOssForCausalLM": (
         "MixtralForCausalLM",
         "also a mixture of experts; gpt-oss needs its harmony vocabulary, which has to be downloaded",
     ),
 }
+
+_WITH_ADAPTERS: Mapping[str, str] = {
+    "Gemma3ForConditionalGeneration": "Gemma3ForCausalLM",
+    "Mistral3ForConditionalGeneration": "MistralForCausalLM",
+}
+"""The tiny adapters are for language models."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +79,7 @@ def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], fo
     """Replace the models of a service by tiny ones.
 
     `architectures` is the family of each model (`LlamaForCausalLM`); the tiny models are in `folder`. Models without a
-    stand-in and custom applications are left out.
+    stand-in and applications of the user are left out.
     """
     notes: list[str] = []
     families: set[str] = set()
@@ -63,7 +87,7 @@ def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], fo
     for name, application in values.serve.applications.items():
         models: dict[str, ServedModel] = {}
         for model_id, model in application.models.items():
-            family, note = _choose_family(architectures.get(model_id, ""))
+            family, note = _choose_family(architectures.get(model_id, ""), has_adapters=bool(model.lora.adapters))
             notes.append(f"{model_id}: {note}")
             if family:
                 families.add(family)
@@ -72,10 +96,16 @@ def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], fo
             applications[name] = application.model_copy(
                 update={"models": models, "ingress": IngressDeployment(max_replicas=1)}
             )
-    notes += [
-        f"{name}: left out: a custom application needs its own weights" for name in values.serve.custom_applications
-    ]
-    serve = values.serve.model_copy(update={"applications": applications, "custom_applications": {}})
+    custom: dict[str, CustomApplication] = {}
+    for name, own in values.serve.custom_applications.items():
+        family = architectures.get(str(own.args.get("model")), "")
+        if not (_is_of_rayhelm(own) and is_family(family)):
+            notes.append(f"{name}: left out: a custom application needs its own weights")
+            continue
+        notes.append(f"{name}: {_choose_family(family)[1]}")
+        families.add(family)
+        custom[name] = _build_tiny_application(own, folder / family)
+    serve = values.serve.model_copy(update={"applications": applications, "custom_applications": custom})
     groups = {
         name: group.model_copy(update={"gpu": WorkerGpu(count=0)}) for name, group in values.worker_groups.items()
     }
@@ -93,12 +123,19 @@ def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
         )
         for name, application in values.serve.applications.items()
     }
-    serve = values.serve.model_copy(update={"applications": applications})
+    custom = {
+        name: _read_from_hub(application, values.weights.mount_path)
+        for name, application in values.serve.custom_applications.items()
+    }
+    serve = values.serve.model_copy(update={"applications": applications, "custom_applications": custom})
     hub = WeightsVolume(enabled=False, offline=False, online_reason="one computer, which downloads the weights itself")
     return values.model_copy(update={"serve": serve, "weights": hub})
 
 
-def _choose_family(architecture: str) -> tuple[str, str]:
+def _choose_family(architecture: str, *, has_adapters: bool = False) -> tuple[str, str]:
+    if has_adapters and architecture in _WITH_ADAPTERS:
+        family = _WITH_ADAPTERS[architecture]
+        return family, f"a tiny {family} with random weights replaces it ({_TEXT_ONLY}: it has adapters)"
     if is_family(architecture):
         return architecture, f"a tiny {architecture} with random weights replaces it"
     if architecture in _NEAREST:
@@ -122,13 +159,48 @@ def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
             dtype="float32",
             enforce_eager=True,
             load_format="dummy",
-            extra={"kv_cache_memory_bytes": CACHE_BYTES},
+            extra={"kv_cache_memory_bytes": CACHE_BYTES} | _keep_arguments(model),
         ),
         accelerator=Accelerator(kind="cpu"),
         autoscaling=ModelAutoscaling(target_ongoing_requests=min(model.autoscaling.target_ongoing_requests, sequences)),
         router=model.router,
         graceful_shutdown_seconds=5,
     )
+
+
+def _is_of_rayhelm(application: CustomApplication) -> bool:
+    """Return whether an application is part of rayhelm, so that it can do without weights."""
+    return any(
+        task.application and task.application.import_path == application.import_path for task in load_tasks().values()
+    )
+
+
+def _build_tiny_application(application: CustomApplication, source: Path) -> CustomApplication:
+    """Replace the model and its other parts by folders of the tiny model, in a replica that any computer can run."""
+    parts = {role: str(source / role) for role in application.args if role not in ("model", "source")}
+    deployments = {
+        name: CustomDeployment(target_ongoing_requests=own.target_ongoing_requests, graceful_shutdown_seconds=5)
+        for name, own in application.deployments.items()
+    }
+    arguments = {"model": application.args["model"], "source": str(source), **parts, "load_format": "dummy"}
+    return application.model_copy(update={"args": arguments, "hub_models": {}, "deployments": deployments})
+
+
+def _read_from_hub(application: CustomApplication, mount: str) -> CustomApplication:
+    """Replace paths on the volume by `ID@REVISION` of the hub, and drop the worker groups."""
+    sources = {
+        f"{mount}/{name}/{revision or 'main'}": f"{name}@{revision}" if revision else name
+        for name, revision in application.hub_models.items()
+    }
+    deployments = {name: own.model_copy(update={"worker_group": ""}) for name, own in application.deployments.items()}
+    arguments = {
+        key: sources.get(value, value) if isinstance(value, str) else value for key, value in application.args.items()
+    }
+    return application.model_copy(update={"args": arguments, "hub_models": {}, "deployments": deployments})
+
+
+def _keep_arguments(model: ServedModel) -> dict[str, object]:
+    return {name: model.engine.extra[name] for name in _KEPT_ARGUMENTS if name in model.engine.extra}
 
 
 def _build_tiny_adapters(model: ServedModel, source: Path) -> Lora:

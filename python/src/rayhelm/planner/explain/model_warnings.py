@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.engine_arguments import load_uncounted_arguments
+from rayhelm.catalog.licenses import find_license
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 
@@ -22,6 +23,8 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
     if not spec.revision and (is_in_hub or spec.source.startswith("s3://")):
         why = f" ({spec.unpinned_reason})" if spec.unpinned_reason else ""
         yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
+    if license := find_license(spec.source):
+        yield f"the license of {spec.source} ({license.name}): {license.restriction}"
     if chosen.tight:
         yield (
             "tight: the error of the memory estimate is larger than the margin, so the engine may not start. Lower"
