@@ -68,6 +68,18 @@ def test_list_models_returns_prefix_and_task() -> None:
     ]
 
 
+def test_list_models_includes_applications_that_name_their_model() -> None:
+    serve = config(("chat", "/chat"))
+    for name, arguments in (("tts", {"model": "voice"}), ("other", {"model": "unknown"}), ("bare", {})):
+        application = {"name": name, "route_prefix": f"/{name}", "import_path": "a:b", "args": arguments}
+        serve["applications"].append(application)
+    found = list_models(serve, {"chat": "chat", "voice": "speak"})
+    assert [(model.model, model.prefix, model.task) for model in found] == [
+        ("chat", "/chat", "chat"),
+        ("voice", "/tts", "speak"),
+    ]
+
+
 def test_check_names_the_process_on_a_used_port_and_a_free_port(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

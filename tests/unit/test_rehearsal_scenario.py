@@ -64,6 +64,17 @@ def test_image_edit_replaces_each_service_and_counts_the_largest_twice(fleet: st
     assert bool(twice) is ("new cluster" in does)
 
 
+def test_every_task_of_the_home_lab_is_rehearsed() -> None:
+    tasks = {target.name: target.task for target in build_stand_ins(rendered("homelab"), PLACE, cluster="main").targets}
+    assert tasks == {
+        "llm": "chat",
+        "whisper": "transcribe",
+        "tts": "speak",
+        "embeddings": "embed",
+        "reranker": "rerank",
+    }
+
+
 def test_select_cluster_uses_the_only_cluster() -> None:
     assert select_cluster(rendered("single-gpu"), "") == "main"
     with pytest.raises(UsageError, match="2 clusters"):

@@ -70,7 +70,7 @@ def build_stand_ins(
                 architectures = {plan.served_as: plan.architecture for plan in plans}
                 small = adapt_service(values, architectures, stand_in_cluster, workers=workers)
                 notes += small.notes
-                if small.values.serve.applications:
+                if small.values.serve.applications or small.values.serve.custom_applications:
                     own[release.name] = values
                     releases.append(replace(release, values=_adapt_service(small.values)))
             case GatewayValues():

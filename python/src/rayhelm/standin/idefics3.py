@@ -10,10 +10,15 @@ from typing import Any
 __all__ = ["IMAGE_TOKENS", "SPECIAL", "VISION", "build_processor"]
 
 _IMAGE = "<image>"
-SPECIAL = ("<s>", "</s>", "<pad>", "<unk>", _IMAGE, "<fake_token_around_image>", "<end_of_utterance>", "<global-img>")
+SPECIAL = (
+    *("<s>", "</s>", "<pad>", "<unk>", _IMAGE, "<fake_token_around_image>", "<end_of_utterance>", "<global-img>"),
+    *(f"<row_{row}_col_{column}>" for row in (1, 2) for column in (1, 2)),
+)
 _PIXELS, _PATCH, _SCALE = 56, 14, 2
+_TILES = 2
+"""Tiles along the longer edge. Without tiles, transformers counts no part of an image at all."""
 IMAGE_TOKENS = (_PIXELS // _PATCH // _SCALE) ** 2
-"""Tokens of an image, without those around it."""
+"""Tokens of a tile."""
 
 VISION: Mapping[str, Any] = {
     "model_type": "idefics3",
@@ -35,12 +40,11 @@ VISION: Mapping[str, Any] = {
 
 def build_processor() -> dict[str, dict[str, Any]]:
     """Return the files of the processor of images and text."""
-    edge = {"longest_edge": _PIXELS}
     image = {
         "image_processor_type": "Idefics3ImageProcessor",
-        "size": edge,
-        "max_image_size": edge,
-        "do_image_splitting": False,
+        "size": {"longest_edge": _TILES * _PIXELS},
+        "max_image_size": {"longest_edge": _PIXELS},
+        "do_image_splitting": True,
     }
     return {
         "preprocessor_config.json": {**image, "processor_class": "Idefics3Processor"},

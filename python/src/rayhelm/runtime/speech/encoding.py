@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +57,7 @@ def encode(pieces: Iterable[Samples], rate: int, name: Format, *, seekable: bool
     chosen = FORMATS[name]
     output = io.BytesIO() if seekable else _Pipe()
     with av.open(output, mode="w", format=chosen.container, options=dict(chosen.options)) as container:
-        stream = container.add_stream(chosen.codec, rate=chosen.rate or rate, layout="mono")
+        stream: Any = container.add_stream(chosen.codec, rate=chosen.rate or rate, layout="mono")
         position = 0
         for piece in pieces:
             frame = _build_frame(piece, rate)
@@ -81,7 +82,7 @@ def change_speed(samples: Samples, rate: int, speed: float) -> Samples:
     # FFmpeg's filter accepts 0.5 or more, so half the speed is applied twice below that.
     factors = [speed] if speed >= 0.5 else [0.5, speed / 0.5]
     filters = [graph.add("atempo", str(factor)) for factor in factors]
-    source = graph.add_abuffer(format="s16", sample_rate=rate, layout="mono", time_base=f"1/{rate}")
+    source = graph.add_abuffer(format="s16", sample_rate=rate, layout="mono", time_base=Fraction(1, rate))
     graph.link_nodes(source, *filters, graph.add("abuffersink")).configure()
     source.push(_build_frame(samples, rate))
     source.push(None)
