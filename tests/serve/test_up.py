@@ -291,14 +291,20 @@ def test_embedding_request_is_answered(up: Up) -> None:
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
 
 
-def test_answer_depends_on_the_image(up: Up) -> None:
-    answers = [ask_about(up, encode_image(color)) for color in ("red", "blue", "red")]
+def test_image_is_read_in_tiles(up: Up) -> None:
+    """A square image has four tiles and itself, a wide one two and itself. vLLM's tower computes each of them."""
+    answers = [ask_about(up, encode_image(size)) for size in ((64, 64), (64, 16))]
     assert {answer.status_code for answer in answers} == {200}, answers[0].text
-    red, blue, again = (tuple(answer.json()["choices"][0]["token_ids"]) for answer in answers)
-    assert red == again != blue
+    assert {answer.json()["usage"]["completion_tokens"] for answer in answers} == {8}
+    square, wide = (answer.json()["usage"]["prompt_tokens"] for answer in answers)
     text = post(up, "/see/v1/chat/completions", model="see", messages=[{"role": "user", "content": "What?"}])
-    tokens = answers[0].json()["usage"]["prompt_tokens"] - text.json()["usage"]["prompt_tokens"]
-    assert tokens >= IMAGE_TOKENS
+    assert wide - text.json()["usage"]["prompt_tokens"] >= 3 * IMAGE_TOKENS
+    assert square - wide >= 2 * IMAGE_TOKENS
+
+
+def test_damaged_image_is_a_400(up: Up) -> None:
+    answer = ask_about(up, encode_image((64, 64))[:80])
+    assert answer.status_code == 400, answer.text
 
 
 @pytest.mark.parametrize(
@@ -313,16 +319,16 @@ def test_image_from_an_address_is_refused_without_a_connection(up: Up, url: str)
 
 def ask_about(up: Up, url: str) -> httpx.Response:
     content = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": url}}]
-    body = {"max_tokens": 8, "temperature": 0, "ignore_eos": True, "return_token_ids": True}
-    return post(up, "/see/v1/chat/completions", model="see", messages=[{"role": "user", "content": content}], **body)
+    messages = [{"role": "user", "content": content}]
+    return post(up, "/see/v1/chat/completions", model="see", messages=messages, max_tokens=8, ignore_eos=True)
 
 
-def encode_image(color: str) -> str:
-    """Return a PNG of one color as a `data:` URL."""
+def encode_image(size: tuple[int, int]) -> str:
+    """Return a red PNG as a `data:` URL."""
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.new("RGB", (64, 48), color).save(buffer, "PNG")
+    Image.new("RGB", size, "red").save(buffer, "PNG")
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
