@@ -10,6 +10,7 @@ pytestmark = pytest.mark.serve
 QUEUE = "rayhelm.runtime.engine_queue"
 TOKENS = "rayhelm.runtime.token_usage"
 LOG = "rayhelm.runtime.request_log"
+SPEECH = "rayhelm.runtime.speech"
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,10 @@ LOG = "rayhelm.runtime.request_log"
             },
         ),
         ("rayhelm.runtime.log_relay", set()),
+        (
+            SPEECH,
+            {f"{SPEECH}.{name}" for name in ("application", "encoding", "engine", "errors", "request")},
+        ),
         ("rayhelm.runtime.tracing", {"rayhelm.runtime.stream_errors", LOG, TOKENS, f"{TOKENS}.ledger"}),
     ],
 )

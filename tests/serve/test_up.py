@@ -303,7 +303,7 @@ def test_image_is_read_in_tiles(up: Up) -> None:
 
 
 def test_damaged_image_is_a_400(up: Up) -> None:
-    answer = ask_about(up, encode_image((64, 64))[:80])
+    answer = ask_about(up, encode_image((64, 64))[:82])
     assert answer.status_code == 400, answer.text
 
 
