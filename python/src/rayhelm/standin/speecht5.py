@@ -57,7 +57,7 @@ def build_vocoder() -> dict[str, Any]:
         "resblock_kernel_sizes": [3],
         "resblock_dilation_sizes": [[1, 3, 5]],
         "normalize_before": False,
-        # Loud enough to be told from silence.
+        # Weights of the usual size would give samples that are all zero.
         "initializer_range": 0.3,
     }
 
