@@ -12,9 +12,19 @@ from typing import Any
 
 from rich.console import Console
 
-from gateway import contenders, load, streams
+from gateway import contenders, load, streams, waiting
 from gateway.cores import pin_to, split_cores
-from gateway.plan import GOALS, HUNDRED_KILOBYTES, MEGABYTE, ROUNDS, STREAMS, TYPICAL, loads
+from gateway.plan import (
+    GOALS,
+    HUNDRED_KILOBYTES,
+    MEGABYTE,
+    ROUNDS,
+    STREAM_GOALS,
+    STREAMS,
+    TYPICAL,
+    WAITING_GOAL,
+    loads,
+)
 from gateway.report import Figures, added, print_tables, ratios, summary
 from gateway.upstream import Upstream
 from rayhelm.processes import create_run_id, stop_run
@@ -24,7 +34,7 @@ PEERS = {
     "vllm-router, round robin": contenders.round_robin,
     "LiteLLM": contenders.lite_llm,
 }
-DEFAULTS = "gateway"
+DEFAULTS, ROUTER = "gateway", "vllm-router"
 """The contender with the chart's defaults, which the goals are for."""
 
 
@@ -68,7 +78,8 @@ def measure_all(rounds: int, peers: list[str], console: Console) -> dict[str, An
                         memory[contender.name] = max(memory.get(contender.name, 0), contender.memory())
                 for contender in turn:
                     found = streams.measure(contender, STREAMS, load_cores)
-                    add_figure(figures, f"{STREAMS.count} streams", contender.name, found)
+                    add_figure(figures, streams_name(), contender.name, found)
+            waiting_kib = waiting.measure(home, contender_cores, load_cores, taken)
         finally:
             stop_run(run)
     return {
@@ -87,9 +98,15 @@ def measure_all(rounds: int, peers: list[str], console: Console) -> dict[str, An
             for one in running
         },
         "ratios": {f"{our} / {peer}": ratios(figures, our, peer) for our in contenders.OURS for peer in peers},
+        "kib_of_a_waiting_request": round(waiting_kib, 1),
+        "added_to_peers": {f"{our} / {peer}": added(figures, peer, our) for our in contenders.OURS for peer in peers},
         "added": {one.name: added(figures, running[0].name, one.name) for one in running[1:]},
         "figures": summary(figures),
     }
+
+
+def streams_name() -> str:
+    return f"{STREAMS.count} streams"
 
 
 def add_figure(figures: Figures, what: str, contender: str, found: dict[str, float]) -> None:
@@ -98,15 +115,23 @@ def add_figure(figures: Figures, what: str, contender: str, found: dict[str, flo
 
 def check_goal(result: dict[str, Any], console: Console) -> int:
     """Return 1 if a goal is missed."""
-    ratio = result["ratios"].get(f"{DEFAULTS} / vllm-router", {})
-    missed = 0
-    for name, goal in GOALS.items():
-        if name not in ratio:
-            continue
-        found = ratio[name]["requests_per_second"]["median"]
-        missed += found < goal
-        text = "reached" if found >= goal else "MISSED"
-        console.print(f"{found:.2f} x vllm-router at {name}, goal {goal} x: {text}", highlight=False)
+    pair, missed = f"{DEFAULTS} / {ROUTER}", 0
+
+    def check(text: str, *, is_reached: bool) -> None:
+        nonlocal missed
+        missed += not is_reached
+        console.print(f"{text}: {'reached' if is_reached else 'MISSED'}", highlight=False)
+
+    for name, found in result["ratios"].get(pair, {}).items():
+        if name in GOALS:
+            times, goal = found["requests_per_second"]["median"], GOALS[name]
+            check(f"{times:.2f} x {ROUTER} at {name}, goal {goal} x", is_reached=times >= goal)
+    for name, found in result["added_to_peers"].get(pair, {}).get(streams_name(), {}).items():
+        if name in STREAM_GOALS:
+            more, goal = found["median"], STREAM_GOALS[name]
+            check(f"streams: {name} {more:+.2f} against {ROUTER}, goal {goal:+.2f}", is_reached=more <= goal)
+    kib = result["kib_of_a_waiting_request"]
+    check(f"{kib:.0f} KiB per waiting request, goal {WAITING_GOAL:.0f} KiB", is_reached=kib <= WAITING_GOAL)
     if missed and not has_small_copies(result["contenders"][DEFAULTS]["version"]):
         console.print(
             "HAProxy before 3.4.5 copies a full buffer per request for retries. HAPROXY=PATH measures another binary."

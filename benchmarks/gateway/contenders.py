@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import psutil
@@ -25,6 +25,13 @@ PEERS = Path(".cache/bench")
 KEY = "sk-bench-key"
 OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, emptyResponse off": {"retries": {"emptyResponse": False}}}
 """Values of the chart. For retries after an empty response HAProxy copies each request."""
+
+
+class Ports(Protocol):
+    """An upstream."""
+
+    @property
+    def ports(self) -> tuple[int, int]: ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def start_gateway(
     name: str,
     own: dict[str, Any],
     mounted: dict[str, str],
-    upstream: Upstream,
+    upstream: Ports,
     run: str,
     home: Path,
     cores: set[int],
@@ -93,7 +100,7 @@ def start_gateway(
     return Contender(name, haproxy_version(), offers, port, (process,))
 
 
-def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dict[str, Any]) -> dict[str, str]:
+def files(upstream: Ports, port: int, metrics_port: int, cores: int, own: dict[str, Any]) -> dict[str, str]:
     endpoints = {
         f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": upstream_port}
         for number, upstream_port in enumerate(upstream.ports)

@@ -3,7 +3,19 @@
 import json
 from dataclasses import dataclass
 
-__all__ = ["GOALS", "HUNDRED_KILOBYTES", "MEGABYTE", "ROUNDS", "STREAMS", "TYPICAL", "Load", "Streams", "loads"]
+__all__ = [
+    "GOALS",
+    "HUNDRED_KILOBYTES",
+    "MEGABYTE",
+    "ROUNDS",
+    "STREAMS",
+    "STREAM_GOALS",
+    "TYPICAL",
+    "WAITING_GOAL",
+    "Load",
+    "Streams",
+    "loads",
+]
 
 ROUNDS = 9
 """Rounds in which each contender is measured. Reported: median, minimum and maximum."""
@@ -60,6 +72,10 @@ GOALS = {
     "a body of 100 kB, 16 connections": 1.3,
 }
 """Requests per second of the gateway with its defaults, as a multiple of vllm-router's, by load."""
+STREAM_GOALS = {"first_p50_ms": 0.1, "token_p50_ms": 0.1}
+"""Milliseconds by which the median of the streams may be above vllm-router's, whose own rounds differ by more."""
+WAITING_GOAL = 102.4
+"""Most KiB of memory that one more waiting request of the typical size takes: 0.1 MiB."""
 
 
 def loads() -> list[Load]:

@@ -103,6 +103,8 @@ ATTEMPTS = {
     "after a nested one": (CHAT, chat_with(f'"x":{{"{KV}":1}},"{KV}":1')),
     "after one in a text": (CHAT, chat_with(f'"x":"\\"{KV}\\":1","{KV}":1')),
     "after a backslash": (CHAT, chat_with(f'"x":"\\\\","{KV}":1')),
+    "after few underscores": (CHAT, chat_with('"x":"' + "a_b " * 3 + f'","{KV}":{{}}')),
+    "after many underscores": (CHAT, chat_with('"x":"' + "a_b " * 40 + f'","{KV}":{{}}')),
     "of a completion": (COMPLETION, b'{"model":"llama","prompt":"hi","kv_transfer_params":{}}'),
     "of an embedding": (EMBEDDING, b'{"model":"embed","input":"hi","priority":-9}'),
     "at the path of a model": ("/llama/v1/chat/completions", chat_with(f'"{KV}":{{}}')),

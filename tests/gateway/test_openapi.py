@@ -16,7 +16,7 @@ PATHS = {"llama-8b": "/llama"}
 
 def list_routes(files):
     lines = [line.split(" ") for line in files["routes.map"].splitlines()]
-    return {(words[1], words[0]) for words in lines}
+    return {(words[2], words[0]) for words in lines}
 
 
 def test_document_has_exactly_the_operations_of_the_routes():

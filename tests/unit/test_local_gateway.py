@@ -85,8 +85,8 @@ def test_local_gateway_listens_on_loopback_only(gateway: LocalGateway) -> None:
 
 def test_each_model_has_its_path_and_application(gateway: LocalGateway) -> None:
     routes = gateway.files["routes.map"]
-    assert "/chat/v1/chat/completions POST" in routes
-    assert "/ocr/v1/ocr POST" in routes
+    assert "/chat/v1/chat/completions json POST" in routes
+    assert "/ocr/v1/ocr stream POST" in routes
     assert "/own%[var(txn.operation)]" in gateway.files["haproxy.cfg"]
 
 

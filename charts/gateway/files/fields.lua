@@ -8,6 +8,7 @@ local floor, format, max, min = math.floor, string.format, math.max, math.min
 local QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT = 34, 92, 44, 91, 123
 local MARK_OF = { s = QUOTE, a = OPEN_LIST, o = OPEN_OBJECT }
 local MOST = 9999999999
+local MOST_UNDERSCORES = 16
 -- Ten characters, like a number of tokens.
 local UNCHECKED, MISSING, INVALID = "unchecked_", "missing___", "invalid___"
 
@@ -22,6 +23,19 @@ local function read_list(text, wanted)
   local names = split(text, ",")
   for _, name in ipairs(names) do wanted[name] = true end
   return names
+end
+
+-- Names with a `_` by the two bytes after the last one, and those without.
+local function group_by_bytes(names)
+  local groups, others = {}, {}
+  for _, name in ipairs(names) do
+    local first, second = match(name, "_(%w)(%w)[^_]*$")
+    local key = first and byte(first) * 256 + byte(second)
+    local group = key and (groups[key] or {}) or others
+    group[#group + 1] = key and '"' .. name .. '"' or name
+    if key then groups[key] = group end
+  end
+  return groups, others
 end
 
 -- Names by their end and the quote after it: `_params"` has `kv_transfer_params` and `ec_transfer_params`.
@@ -54,6 +68,7 @@ for line in io.lines("fields.map") do
       sets[#sets + 1] = fields
     end
     local refused_names = read_list(refused, wanted)
+    local by_bytes, others = group_by_bytes(refused_names)
     operations[name] = {
       wanted = wanted,
       sets = sets,
@@ -61,7 +76,9 @@ for line in io.lines("fields.map") do
       copies = read_list(copies, wanted),
       batches = read_list(batches, wanted),
       refused = refused_names,
-      refused_groups = group_by_end(refused_names),
+      refused_ends = group_by_end(refused_names),
+      refused_by_bytes = by_bytes,
+      refused_others = group_by_end(others),
     }
   end
 end
@@ -193,11 +210,7 @@ local function find_output_fast(body, operation)
   return nil
 end
 
--- Whether the raw bytes may have a refused field: its name is somewhere, or an escape that its name could have. A search
--- stops at each copy of its first byte. Most bodies have many quotes and few `_`, so the end of a name is searched first.
-local function may_have_refused(body, groups)
-  if #groups == 0 then return false end
-  if find(body, "\\u00", 1, true) and find(body, "\\u00[4567]") then return true end
+local function has_end(body, groups)
   for at = 1, #groups do
     if find(body, groups[at].last, 1, true) then
       for _, name in ipairs(groups[at].names) do
@@ -208,11 +221,34 @@ local function may_have_refused(body, groups)
   return false
 end
 
+-- Whether the raw bytes may have a refused field: its name is somewhere, or an escape that its name could have. A search
+-- stops at each copy of its first byte. Most bodies have many quotes and few `_`, so each `_` is looked at first, and in bodies
+-- with many of them the ends of the names are searched.
+local function may_have_refused(body, operation, is_escaped)
+  if not operation.refused[1] then return false end
+  if is_escaped and find(body, "\\u00[4567]") then return true end
+  if has_end(body, operation.refused_others) then return true end
+  local at, names = find(body, "_", 1, true), operation.refused_by_bytes
+  for _ = 1, MOST_UNDERSCORES do
+    if not at then return false end
+    local first, second = byte(body, at + 1, at + 2)
+    local found = second and names[first * 256 + second]
+    if found then
+      for _, name in ipairs(found) do
+        if find(body, name, 1, true) then return true end
+      end
+    end
+    at = find(body, "_", at + 1, true)
+  end
+  return has_end(body, operation.refused_ends)
+end
+
 -- The output tokens of a body in which body.lua found the model without reading it, or nil if that is not possible here.
-local function check_fast(body, name)
+-- `is_escaped`: the body has `\u00`.
+local function check_fast(body, name, is_escaped)
   local operation = operations[name]
   if not operation then return UNCHECKED end
-  if may_have_refused(body, operation.refused_groups) then return nil end
+  if may_have_refused(body, operation, is_escaped) then return nil end
   local set = operation.sets[1]
   if set then
     local at = not set[2] and find_first_field(body, set[1].key)

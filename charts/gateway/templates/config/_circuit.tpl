@@ -17,11 +17,10 @@ lua-load circuit.lua {{ include "gateway.lostConnections" . }} {{ int .circuit.l
 {{- define "gateway.frontendCircuit" -}}
 {{- if .v.circuit.enabled }}
 http-request set-var(txn.hash) req.body,xxh3 if is_json
-http-request set-var(txn.circuit) var(txn.tenant),concat(:,txn.model),concat(:,txn.hash) if is_json
-http-request set-var(txn.stopped_until) var(txn.circuit),map_str_int(circuit.map) if is_json
+http-request set-var(txn.sent) var(txn.tenant),concat(:,txn.model),concat(:,txn.hash) if is_json
+http-request set-var(txn.stopped_until) var(txn.sent),map_str_int(circuit.map) if is_json
 http-request set-var(txn.stop_left) date,sub(txn.stopped_until),neg if { var(txn.stopped_until) -m found }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "request-stopped" "header" "retry-after %[var(txn.stop_left)]") }} if { var(txn.stop_left) -m int gt 0 }
-http-request set-var(txn.sent) var(txn.circuit) if is_json
 http-response unset-var(txn.sent){{ if .v.circuit.serverErrors }} unless { status 500 }{{ end }}
 http-after-response unset-var(txn.sent) unless { status {{ if .v.circuit.serverErrors }}500 {{ end }}502 }
 {{- end }}

@@ -13,14 +13,17 @@
 {{- /* Responses count for tenant, model and version, by class of the status. */ -}}
 {{- define "gateway.countResponses" -}}
 http-after-response sc-inc-gpc(0,1) if { status 200:299 }
+http-after-response allow if { status lt 400 }
 http-after-response sc-inc-gpc(1,1) if { status 400:499 }
 http-after-response sc-inc-gpc(2,1) if { status ge 500 }
+# A client without a valid key keeps no connection.
+http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
 {{- end }}
 
 {{- /* Refused requests count for the tenant, or for `-` without a valid key. These rules are the last ones for responses,
        because others skip them. */ -}}
 {{- define "gateway.countRefusals" -}}
-http-after-response allow if { status lt 400 }
+{{ include "gateway.countResponses" . }}
 http-after-response set-var(txn.reason) res.hdr(x-rayhelm-reason)
 http-after-response allow unless { var(txn.reason) -m found }
 http-after-response del-header x-rayhelm-reason

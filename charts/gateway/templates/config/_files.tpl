@@ -38,7 +38,7 @@
 {{- /* buckets.lua fills it while HAProxy runs. */ -}}
 {{- $_ := set $files "buckets.map" "" }}
 {{- end }}
-{{- range list "routes" "operations" "objects" "lists" "access" "limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
+{{- range list "routes" "operations" "objects" "lists" "access" "limits" "rate-limits" "concurrency-limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}
 {{- end }}

@@ -9,7 +9,6 @@ frontend http
   {{- include "gateway.frontendSources" .v | trim | nindent 2 }}
   option http-restrict-req-hdr-names delete
   {{- include "gateway.frontendLog" . | nindent 2 }}
-  {{- include "gateway.countResponses" . | nindent 2 }}
   {{- include "gateway.frontendIdentity" . | nindent 2 }}
   {{- include "gateway.frontendLimits" . | nindent 2 }}
   {{- with include "gateway.frontendRemote" . }}
@@ -50,8 +49,6 @@ log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.
 http-request set-var(txn.id) req.fhdr(x-request-id) if { req.fhdr_cnt(x-request-id) eq 1 } { req.fhdr(x-request-id) -m reg ^[A-Za-z0-9._-]{1,64}$ }
 http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
 http-after-response set-header x-request-id %[var(txn.id)]
-# A client without a valid key keeps no connection.
-http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
 {{- include "gateway.frontendOpenapi" (merge (dict "access" "Public") .) }}
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
 {{- include "gateway.frontendTokens" . }}
@@ -67,10 +64,8 @@ http-request track-sc3 src,ipmask(32,64) table source_requests
 {{- define "gateway.frontendLimits" -}}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
-# limits.map: requests per minute, concurrent requests, tokens per minute. Refused requests are not counted.
-http-request set-var(txn.limits) var(txn.tenant),map_str(limits.map)
-http-request set-var(txn.rate) var(txn.limits),word(1,' ')
-http-request set-var(txn.concurrency) var(txn.limits),word(2,' ')
+# Refused requests are not counted.
+http-request set-var(txn.concurrency) var(txn.tenant),map_str_int(concurrency-limits.map)
 http-request track-sc0 var(txn.tenant) table tenants
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "concurrency-exceeded" "header" "retry-after 1") }} if { sc_conn_cur(0),sub(txn.concurrency) gt 0 }
 {{- include "gateway.frontendRates" . | nindent 0 }}

@@ -59,6 +59,10 @@ global
   .alert "This configuration needs HAProxy 2.8, or 3.2 or newer. Versions between them lose bodies that are sent in chunks."
   .endif
   .endif
+  .if version_atleast(3.2)
+  # Without this, a request waits for another round of the event loop after each 50 rules.
+  tune.max-rules-at-once 1000
+  .endif
   .if version_atleast(3.1)
   tune.lua.bool-sample-conversion normal
   .endif

@@ -16,6 +16,19 @@
 {{- end }}
 {{- end }}
 
+{{- /* The first two as maps of their own, because the rules read them for each request. */ -}}
+{{- define "gateway.mapRateLimits" -}}
+{{- range include "gateway.mapLimits" . | trim | splitList "\n" }}
+{{ regexReplaceAll "^(\\S+) (\\S+) .*" . "${1} ${2}" }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.mapConcurrencyLimits" -}}
+{{- range include "gateway.mapLimits" . | trim | splitList "\n" }}
+{{ regexReplaceAll "^(\\S+) \\S+ (\\S+).*" . "${1} ${2}" }}
+{{- end }}
+{{- end }}
+
 {{- define "gateway.mapTenants" -}}
 {{- range $name, $_ := .v.tenants }}
 {{ $name }}

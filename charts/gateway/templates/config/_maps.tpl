@@ -10,24 +10,24 @@
 {{- $operations | toJson }}
 {{- end }}
 
-{{- /* PATH METHOD BODY UPSTREAM-PATH, and the model if the path names it. */ -}}
+{{- /* PATH BODY METHOD UPSTREAM-PATH, and the model if the path names it. */ -}}
 {{- define "gateway.mapRoutes" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.mapRoutes" "given" . "names" (list "v" "tasks")) -}}
-/v1/models GET list /v1/models
+/v1/models list GET /v1/models
 {{- $shared := dict }}
 {{- range $id, $model := .v.models }}
-/v1/models/{{ $id }} GET object /v1/models {{ $id }}
-{{ $model.path }}/v1/models GET list /v1/models {{ $id }}
-{{ $model.path }}/v1/models/{{ $id }} GET object /v1/models {{ $id }}
+/v1/models/{{ $id }} object GET /v1/models {{ $id }}
+{{ $model.path }}/v1/models list GET /v1/models {{ $id }}
+{{ $model.path }}/v1/models/{{ $id }} object GET /v1/models {{ $id }}
 {{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
-{{ $model.path }}{{ $path }} {{ $operation.method }} {{ $operation.body }} {{ $path }} {{ $id }}
+{{ $model.path }}{{ $path }} {{ $operation.body }} {{ $operation.method }} {{ $path }} {{ $id }}
 {{- if eq $operation.body "json" }}
 {{- $_ := set $shared $path $operation }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range $path, $operation := $shared }}
-{{ $path }} {{ $operation.method }} json {{ $path }}
+{{ $path }} json {{ $operation.method }} {{ $path }}
 {{- end }}
 {{- end }}
 
@@ -35,6 +35,17 @@
 {{- range $id, $model := .v.models }}
 {{- range $path, $_ := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
 {{ $id }}:{{ $path }} yes
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether a model lacks an operation with a JSON body that another model has: the path of such a request names no model. */ -}}
+{{- define "gateway.lacksOperation" -}}
+{{- $shared := include "gateway.jsonOperations" . | fromJson }}
+{{- range $id, $model := .v.models }}
+{{- $own := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- range $path, $_ := $shared }}
+{{- if not (hasKey $own $path) }}true{{ end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -13,15 +13,19 @@ acl has_path_model var(txn.path_model) -m found
 # A path of a model that the tenant may not use gets the same response as one that does not exist.
 http-request set-var(txn.path_access) var(txn.tenant),concat(:,txn.path_model),map_str(access.map) if has_path_model
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} if has_path_model !{ var(txn.path_access) -m found }
-http-request set-var(txn.allowed_method) var(txn.route),word(1,' ')
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} unless { method,strcmp(txn.allowed_method) eq 0 }
-http-request set-var(txn.operation) var(txn.route),word(3,' ')
 # It is cheaper to test that a variable exists than to compare it, and most requests have a JSON body.
-http-request set-var(txn.json) bool(true) if { var(txn.route),word(2,' ') -m str json }
+http-request set-var(txn.json) bool(true) if { var(txn.route) -m beg "json " }
 acl is_json var(txn.json) -m found
-http-request set-var(txn.body_kind) var(txn.route),word(2,' ') unless is_json
-http-request set-var(txn.stream) bool(true) if { var(txn.body_kind) -m found } { var(txn.body_kind) -m str stream }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow POST") }} if is_json !{ method POST }
+http-request set-var(txn.allowed_method) var(txn.route),word(2,' ') unless is_json
+http-request set-var(txn.method) method unless is_json
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} if !is_json !{ var(txn.method),strcmp(txn.allowed_method) eq 0 }
+http-request set-var(txn.operation) var(txn.route),word(3,' ')
+http-request set-var(txn.body_kind) var(txn.route),word(1,' ') unless is_json
+{{- if include "gateway.hasUploads" . | trim }}
+http-request set-var(txn.stream) bool(true) if !is_json { var(txn.body_kind) -m str stream }
 acl is_stream var(txn.stream) -m found
+{{- end }}
 # The list of models of the tenant.
 {{- $parts := 1 }}
 {{- range .v.tenants }}
@@ -40,16 +44,18 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- /* A JSON body is read completely, within a size and a time, and only after the key was accepted. */ -}}
 {{- define "gateway.frontendBody" -}}
 {{- $limits := .v.limits -}}
+http-request set-var(txn.length) req.fhdr(content-length) if is_json
+{{- if include "gateway.hasUploads" . | trim }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { var(txn.allowed_method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
+{{- end }}
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { var(txn.length) -m int gt {{ int $limits.bodyBytes }} }
 {{- include "gateway.frontendContentType" . | trim | nindent 0 }}
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
-{{- include "gateway.frontendUpload" .v | trim | nindent 0 }}
+{{- include "gateway.frontendUpload" . | trim | nindent 0 }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
 # The result is `ok OUTPUT MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
-http-request set-var(txn.length) req.body_size if is_json { req.fhdr_cnt(content-length) eq 1 }
 http-request set-var(txn.small) bool(true) if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
 acl is_small var(txn.small) -m found
 {{- range $path, $_ := include "gateway.jsonOperations" . | fromJson }}

@@ -6,19 +6,20 @@
 {{- $prefixes := list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" "x-request-" "x-vllm-" }}
 {{- /* Hop-by-hop headers: with `connection` a client could name our headers, and the next hop would drop them. */ -}}
 {{- $hop := list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
-http-request del-header ^({{ concat $names $hop | join "|" }})$|^({{ join "|" $prefixes }}) -m reg
+{{- /* The gateway read the body as uncompressed JSON, so the server has to read it the same way. Ray answers 500 without the type. */ -}}
+{{- $body := list "content-type" "content-encoding" "expect" }}
+http-request del-header ^({{ concat $names $hop | join "|" }})$|^({{ join "|" $prefixes }}) -m reg unless is_json
+http-request del-header ^({{ concat $names $hop $body | join "|" }})$|^({{ join "|" $prefixes }}) -m reg if is_json
 # The gateway holds the whole JSON body and sends it with its length: the server would read lines after the last chunk as
 # headers. From HAProxy 3.2 on the body would be lost that way, and an option drops those lines.
 .if version_before(3.2)
 http-request set-header content-length %[req.body_len] if is_json { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request del-header transfer-encoding if is_json
 .endif
-# The gateway read the body as uncompressed JSON, so the server has to read it the same way. Ray answers 500 without the type.
-http-request set-header content-type application/json if is_json
-http-request del-header content-encoding if is_json
-http-request del-header expect if is_json
-http-request set-header x-request-id %[var(txn.id)]
-http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
+# All headers with these names are removed above.
+http-request add-header content-type application/json if is_json
+http-request add-header x-request-id %[var(txn.id)]
+http-request add-header x-rayhelm-tenant %[var(txn.tenant)]
 {{- include "gateway.remoteHeader" .v }}
 {{- include "gateway.traceHeaders" .v }}
 # Who sent it, for the metrics.
@@ -26,7 +27,5 @@ http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version)
 use_backend %[var(txn.backend)]
 # Model servers send CORS headers that allow every origin, and their product name.
 http-response return {{ include "gateway.error" (dict "errors" .errors "id" "response-invalid") }} unless { status 100:599 }
-http-response del-header access-control- -m beg
-http-response del-header server
-http-response del-header x-rayhelm-reason
+http-response del-header ^(access-control-|server$|x-rayhelm-reason$) -m reg
 {{- end }}
