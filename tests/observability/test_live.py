@@ -25,6 +25,7 @@ from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
 from testbed.live_metrics.logs import ABORTED, SERVED, UNSEEN, read_ray_logs, send_logged_requests
+from testbed.live_metrics.prefixes import PREFIXES, send_prefixes
 from testbed.live_metrics.tenants import ALONE
 from testbed.log_pipeline import run_pipeline
 from testbed.trace_receiver import Span, TraceReceiver, receive_traces
@@ -328,6 +329,13 @@ def test_request_has_one_id_and_its_tenant_in_all_logs(logs: Logs, name: str) ->
     assert (engine["finish_reason"] == "abort") == (name == ABORTED)
     assert int(str(engine["prompt_tokens"])) > 0
     assert engine["model"] == gateway["model"]
+
+
+def test_tenant_finds_only_its_own_prefixes_in_the_cache(run: Run) -> None:
+    """From the time of a response another tenant could learn what was asked."""
+    cached = send_prefixes(run.endpoint)
+    assert {name for name, tokens in cached.items() if tokens} == {"acme again", "search again", "own salt again"}
+    assert len(cached) == len(PREFIXES)
 
 
 def test_traffic_is_read_from_both_logs(logs: Logs) -> None:

@@ -8,6 +8,7 @@
 {{- $data := . }}
 {{- $v := .v }}
 {{- $number := 0 }}
+{{- $salted := include "gateway.saltedModels" . | fromJsonArray }}
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
@@ -22,6 +23,9 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   hash-balance-factor {{ int $model.loadBalancing.loadPercent }}
   {{- else }}
   balance leastconn
+  {{- end }}
+  {{- if has $id $salted }}
+  {{- include "gateway.backendSalt" . | nindent 2 }}
   {{- end }}
   option httpchk
   http-check send meth GET uri /-/healthz

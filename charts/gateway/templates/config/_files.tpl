@@ -38,6 +38,9 @@
 {{- /* buckets.lua fills it while HAProxy runs. */ -}}
 {{- $_ := set $files "buckets.map" "" }}
 {{- end }}
+{{- if include "gateway.saltedModels" $data | fromJsonArray }}
+{{- $_ := set $files "salt.lua" ($root.Files.Get "files/salt.lua") }}
+{{- end }}
 {{- range list "routes" "operations" "objects" "lists" "access" "limits" "rate-limits" "concurrency-limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}

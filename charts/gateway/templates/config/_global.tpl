@@ -71,6 +71,7 @@ global
   {{- range list "gateway.loadCircuit" "gateway.loadBuckets" "gateway.loadSecrets" }}
   {{- with include . $.v | trim }}{{ . | nindent 2 }}{{ end }}
   {{- end }}
+  {{- with include "gateway.loadSalt" $ | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread fields.lua
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
   lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}

@@ -30,6 +30,9 @@ projected:
     {{- with include "gateway.secretSources" .v | trim }}
     {{- . | nindent 4 }}
     {{- end }}
+    {{- with include "gateway.saltSource" .v | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with include "gateway.oidcSource" .v | trim }}
     {{- . | nindent 4 }}
     {{- end }}

@@ -93,6 +93,11 @@ class TaskKind(Closed):
         """Whether an operation does, so that a gateway can limit its tokens."""
         return any(operation.reports_usage for operation in self.operations.values())
 
+    @property
+    def has_cache_salt(self) -> bool:
+        """Whether requests have vLLM's field `cache_salt`, which the gateway sets."""
+        return self.server == "vllm" and all(operation.body == "json" for operation in self.operations.values())
+
     @model_validator(mode="after")
     def _check_application(self) -> Self:
         if self.application and self.server != "application":
@@ -113,7 +118,10 @@ def get_task(name: str) -> TaskKind:
 def gateway_data() -> dict[str, Any]:
     """Return the data of each task for the templates of chart `gateway`."""
     fields = {"operations", "has_shared_prefix"}
-    return {name: task.model_dump(mode="json", include=fields) for name, task in load_tasks().items()}
+    return {
+        name: task.model_dump(mode="json", include=fields) | {"has_cache_salt": task.has_cache_salt}
+        for name, task in load_tasks().items()
+    }
 
 
 def ray_service_data() -> dict[str, Any]:

@@ -249,6 +249,9 @@ class GatewayPlan(Closed):
     """Versions of each, by name."""
     tenants: tuple[str, ...]
     """Tenants that may call a model of this gateway."""
+    prefix_caches: dict[str, str] = {}
+    """Served model names that several tenants may call, with the reason why they share the prefix cache; empty: each
+    tenant has its own."""
 
 
 class PoolUse(Closed):

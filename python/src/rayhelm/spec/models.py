@@ -143,6 +143,11 @@ class ModelSpec(Record):
     prefix, 64 digits. Without it the weights can change at any time."""
     unpinned_reason: str | None = Field(default=None, min_length=8, examples=["the weights are in our own bucket"])
     """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
+    shared_prefix_cache_reason: str | None = Field(
+        default=None, min_length=8, max_length=1000, examples=["all tenants are one team"]
+    )
+    """Why all tenants of the model share its prefix cache. Default: each tenant has its own, because the time of a
+    response would tell it what others asked."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Catalog entry or path of a `config.json` that describes the weights, if `source` is a path or a bucket."""
     memory: GivenMemory | None = Field(default=None, examples=[{"weights": "64GiB", "kvPerToken": "160KiB"}])

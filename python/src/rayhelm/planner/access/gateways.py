@@ -1,8 +1,9 @@
 """Gateways of the plan, which tenant may call which model, and warnings about access."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE
@@ -51,8 +52,19 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
                 for model in behind
             },
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
+            prefix_caches=_find_prefix_caches(behind, fleet),
         )
     return plans
+
+
+def _find_prefix_caches(names: Iterable[str], fleet: Fleet) -> dict[str, str]:
+    """Return the names that several tenants may call, with the reason why they share the prefix cache."""
+    specs = {name: fleet.models[fleet.served_by(name)] for name in names if len(fleet.tenants_named(name)) > 1}
+    return {
+        name: spec.shared_prefix_cache_reason or ""
+        for name, spec in specs.items()
+        if get_task(spec.task).has_cache_salt
+    }
 
 
 def _plan_adapter(name: str, fleet: Fleet) -> dict[str, VersionPlan]:

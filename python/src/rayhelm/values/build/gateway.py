@@ -5,7 +5,7 @@ from functools import partial
 
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import run_all
-from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
+from rayhelm.planner.plan import GatewayPlan, Plan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.load import LoadedFleet
@@ -17,7 +17,7 @@ from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
-from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
+from rayhelm.values.gateway.models import Endpoint, Model, ModelPrefixCache, Operation, Version
 from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
 from rayhelm.values.gateway.operations import GatewayAutoscaling
 from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
@@ -50,7 +50,7 @@ def _build_values(
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
         tenants={name: _build_tenant(name, planned, fleet) for name in planned.tenants},
-        models={model: _build_model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
+        models={model: _build_model(model, planned, plan, fleet, values) for model in planned.models},
         replicas=fixed or defaults.replicas,
         autoscaling=_build_autoscaling(declared),
         priority_class_name=PriorityClasses().gateway.name,
@@ -87,7 +87,7 @@ def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenan
 
 def _build_model(
     model: str,
-    versions: Mapping[str, VersionPlan],
+    planned: GatewayPlan,
     plan: Plan,
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
@@ -105,8 +105,9 @@ def _build_model(
                     for each, share in version.models.items()
                 ),
             )
-            for name, version in versions.items()
+            for name, version in planned.versions[model].items()
         },
+        prefix_cache=ModelPrefixCache(shared_reason=planned.prefix_caches.get(model, "")),
         operations=list_operations(model, fleet),
     )
 

@@ -61,6 +61,14 @@ class LoadBalancing(Values):
     """An endpoint with more than this percentage of the average load does not get the request; the next one does."""
 
 
+class ModelPrefixCache(Values):
+    """vLLM's prefix cache, if several tenants may call the model. The gateway then sets the field `cache_salt` of JSON
+    bodies, so that a tenant finds only its own prefixes: from the time of a response it could learn what others asked."""
+
+    shared_reason: Annotated[str, Field(max_length=1000)] = ""
+    """Why the tenants of the model share the prefix cache. Empty: each tenant has its own."""
+
+
 class Operation(Values):
     """One path of a `custom` application."""
 
@@ -80,6 +88,8 @@ class Model(Values):
     """Versions of the model, by name. Clients can select one with the header `x-model-version`."""
     load_balancing: LoadBalancing = LoadBalancing()
     """How the endpoint of a request is selected."""
+    prefix_cache: ModelPrefixCache = ModelPrefixCache()
+    """vLLM's prefix cache: each tenant's own, or shared."""
     spill_above: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Requests in flight of a version, per pod, from which on further ones go to a gateway in `remoteGateways`. 0: only
     when no endpoint is available."""

@@ -1,0 +1,41 @@
+{{- /* A `cache_salt` for each tenant, set by salt.lua. Rendered only if several tenants may call a model of vLLM. */ -}}
+
+{{- /* Models whose prefix cache is separate for each tenant. Takes (dict v tasks). */ -}}
+{{- define "gateway.saltedModels" -}}
+{{- $tenants := dict }}
+{{- range .v.tenants }}
+{{- range .models | uniq }}
+{{- $_ := set $tenants . (add1 (get $tenants . | default 0)) }}
+{{- end }}
+{{- end }}
+{{- $found := list }}
+{{- range $id, $model := .v.models }}
+{{- if and (get $.tasks $model.task).has_cache_salt (gt (get $tenants $id | default 0 | int) 1) (not $model.prefixCache.sharedReason) }}
+{{- $found = append $found $id }}
+{{- end }}
+{{- end }}
+{{- $found | toJson }}
+{{- end }}
+
+{{- define "gateway.loadSalt" -}}
+{{- if include "gateway.saltedModels" . | fromJsonArray }}
+lua-load-per-thread salt.lua
+{{- end }}
+{{- end }}
+
+{{- /* For a backend of a salted model. The field has 80 bytes, with its name and the salt. A body in chunks has no length. */ -}}
+{{- define "gateway.backendSalt" -}}
+filter lua.salt
+http-request set-header content-length %[req.fhdr(content-length),add(80)] if { req.fhdr(content-length) -m found }
+{{- end }}
+
+{{- define "gateway.saltSource" -}}
+{{- with .prefixCache.salt }}
+{{- if .secretName }}
+- secret:
+    name: {{ .secretName }}
+    items:
+      - {key: {{ .secretKey | quote }}, path: salt/key}
+{{- end }}
+{{- end }}
+{{- end }}
