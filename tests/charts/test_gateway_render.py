@@ -91,7 +91,7 @@ def test_init_container_checks_the_configuration() -> None:
 def test_keys_are_mounted_as_a_projected_volume() -> None:
     """A subPath is never updated, and a missing Secret stops the pod unless it is optional."""
     volume, *_ = pod(base="gateway/everything")["volumes"]
-    first, *secrets, authority, jwks = volume["projected"]["sources"]
+    first, *secrets, authority, salt, jwks = volume["projected"]["sources"]
     assert first == {"configMap": {"name": "main-gateway"}}
     assert [source["secret"] for source in secrets] == [
         {"name": "acme-keys", "optional": True, "items": [{"key": "hashes", "path": "keys/acme/keys"}]},
@@ -105,6 +105,7 @@ def test_keys_are_mounted_as_a_projected_volume() -> None:
     items = [{"key": "us.crt", "path": "remote/us/ca.crt"}]
     assert authority == {"configMap": {"name": "gateway-ca", "items": items}}
     items = [{"key": "keys.json", "path": "jwks.json"}]
+    assert salt == {"secret": {"name": "gateway-salt", "items": [{"key": "text", "path": "salt/key"}]}}
     assert jwks == {"configMap": {"name": "idp-jwks", "optional": True, "items": items}}
     assert volume["projected"]["defaultMode"] == 0o440
     for part in (*pod()["initContainers"], *pod()["containers"]):
@@ -133,6 +134,7 @@ def test_tenant_without_a_secret_mounts_no_keys() -> None:
     assert [source["secret"]["name"] for source in volume["projected"]["sources"] if "secret" in source] == [
         "search-keys",
         "gateway-remote-us",
+        "gateway-salt",
     ]
 
 

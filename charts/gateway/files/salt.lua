@@ -1,5 +1,5 @@
 -- Sets the field `cache_salt` of JSON bodies for models that several tenants may call. vLLM then finds a prefix in its cache
--- only if a request of the same tenant left it there, so the time of a response tells nothing about other tenants.
+-- only if a request of the same tenant left it there, so the time of a response depends on no other tenant.
 -- The field goes behind all others: of two fields with one name Python's parser takes the last one, so it replaces that of the
 -- client. What the client sent is part of the salt, so a tenant can still separate its own users.
 -- `salt/key` is an optional secret: the salts are the same in all pods, and after a restart.

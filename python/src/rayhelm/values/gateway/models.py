@@ -63,7 +63,7 @@ class LoadBalancing(Values):
 
 class ModelPrefixCache(Values):
     """vLLM's prefix cache, if several tenants may call the model. The gateway then sets the field `cache_salt` of JSON
-    bodies, so that a tenant finds only its own prefixes: from the time of a response it could learn what others asked."""
+    bodies, so that a tenant finds only its own prefixes: from the time of a response it could learn others' prompts."""
 
     shared_reason: Annotated[str, Field(max_length=1000)] = ""
     """Why the tenants of the model share the prefix cache. Empty: each tenant has its own."""
