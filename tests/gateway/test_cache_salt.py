@@ -2,12 +2,14 @@
 
 import hmac
 import json
+import random
 
 import pytest
 
 from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams, tenant
 from gateway.kit.connection import build_request
-from gateway.kit.hostile import exchange
+from gateway.kit.hostile import LAST, collect_responses, exchange
+from gateway.test_hostile_bodies import mutated
 
 CHAT, COMPLETION, EMBEDDING, SCORE = "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/score"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -85,7 +87,7 @@ def chunked(path, body, key):
     headers = [("Transfer-Encoding", "chunked"), ("Content-Type", "application/json")]
     start = build_request(path, headers=headers, method="POST", key=key)
     half = len(body) // 2
-    parts = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:half], body[half:]))
+    parts = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part)
     return start + parts + b"0\r\n\r\n"
 
 
@@ -208,3 +210,24 @@ def test_gateway_without_shared_models_has_no_filter():
     with start_upstreams("one") as (one,), start_gateway(minimal_values(one)) as gateway:
         assert not (gateway.folder / "salt.lua").exists()
         assert "salt" not in (gateway.folder / "haproxy.cfg").read_text()
+
+
+@pytest.mark.parametrize("build", [build_request, chunked], ids=["length", "chunks"])
+def test_random_bodies_keep_all_other_fields(environment, build):
+    gateway, one = environment
+    chance, compared = random.Random(18), 0
+    for _ in range(10):
+        bodies = [mutated(chance) for _ in range(80)]
+        before = len(one.requests)
+        sent = b"".join(build(CHAT, body, key="acme-key") for body in bodies)
+        *responses, _ = collect_responses(gateway, sent + LAST)
+        passed = [body for body, response in zip(bodies, responses, strict=True) if response.status == 200]
+        for body, request in zip(passed, one.requests[before:], strict=True):
+            try:
+                expected = json.loads(body)
+            except (ValueError, RecursionError):
+                continue
+            expected["cache_salt"] = json.loads(request.body)["cache_salt"]
+            assert json.dumps(json.loads(request.body), sort_keys=True) == json.dumps(expected, sort_keys=True)
+            compared += 1
+    assert compared > 50, "enough random bodies must be valid"
