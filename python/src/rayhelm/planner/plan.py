@@ -237,6 +237,28 @@ class VersionPlan(Closed):
     estimated tokens per second, and for all if that is unknown."""
 
 
+class RemotePlan(Closed):
+    """The gateway of another cluster as one gateway uses it, and the way between both."""
+
+    host: str
+    """Empty if it only sends requests to this gateway."""
+    port: int
+    priority: int
+    """The available one with the lowest number gets a request."""
+    secret: str
+    """Secret with the key that this gateway sends, and the hashes of those that it accepts from the other one."""
+    models: dict[str, tuple[str, ...]]
+    """Versions that both serve, by served model name."""
+    latency_s: float | None
+    """Round trip, seconds; None if unknown."""
+    price_per_gigabyte: float | None
+    """USD per 10^9 bytes; None if unknown."""
+    price_per_million_requests: dict[str, float | None] = {}
+    """USD for the traffic of a million forwarded requests, by model; None if unknown."""
+    unknown: tuple[str, ...] = ()
+    """Missing figures, and why."""
+
+
 class GatewayPlan(Closed):
     """The gateway of a cluster."""
 
@@ -252,6 +274,10 @@ class GatewayPlan(Closed):
     prefix_caches: dict[str, str] = {}
     """Served model names that several tenants may call, with the reason why they share the prefix cache; empty: each
     tenant has its own."""
+    remotes: dict[str, RemotePlan] = {}
+    """Gateways of other clusters that serve the same models, by cluster."""
+    spill_above: dict[str, int] = {}
+    """Requests in flight per pod from which on further ones are forwarded, by served model name."""
 
 
 class PoolUse(Closed):

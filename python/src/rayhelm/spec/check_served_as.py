@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
+from rayhelm.spec.check_remotes import check_clusters_of_name
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE, ServedAs
@@ -19,6 +20,7 @@ def check_served_as(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name in fleet.models:
         if not fleet.models[name].served_as:
             yield from _check_name(name, fleet, document)
+            yield from check_clusters_of_name(name, fleet, document)
     yield from _check_pinned_versions(fleet, document)
 
 
@@ -71,7 +73,6 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
     """Rules between the models that serve one name."""
     services: dict[str, str] = {}
     weights: dict[str, int] = {}
-    clusters: dict[str, str] = {}
     for model in fleet.served_as(name):
         spec = fleet.models[model]
         path = ("models", model)
@@ -89,18 +90,6 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
                 f"version `{version}` already has the weight {weights[version]}",
                 Fix("", weights[version], "write it at one model of the version"),
             )
-        if pinned := _pinned_pool(service, fleet):
-            cluster = fleet.pools[pinned].cluster
-            first = clusters.setdefault(cluster, model)
-            if len(clusters) > 1 and first == model:
-                other = next(iter(clusters))
-                pools = [pool for pool in fleet.pools if fleet.pools[pool].cluster == other]
-                yield document.problem(
-                    (*path, "pool") if spec.pool else path,
-                    f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{other}` reaches only"
-                    f" services of `{other}`: use a pool of `{other}`, or an endpoint with `host` in its values",
-                    Fix("", pools[0]) if spec.pool else Fix.removal("servedAs" if spec.served_as else ""),
-                )
     if (total := sum(weights.values())) > 100:
         each = ", ".join(f"{version} {weight}" for version, weight in weights.items())
         last = [model for model in fleet.served_as(name) if fleet.version_of(model) in weights][-1]
@@ -109,12 +98,6 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
             f"the weights of the versions of `{name}` add up to {total} ({each}); the limit is 100",
             Fix("", max(0, 100 - total + weights[fleet.version_of(last)])),
         )
-
-
-def _pinned_pool(service: str, fleet: Fleet) -> str | None:
-    """Pool that a model of the service pins, if any."""
-    pools = (fleet.models[model].pool for model in fleet.models_of(service))
-    return next((pool for pool in pools if pool in fleet.pools), None)
 
 
 def _check_pinned_versions(fleet: Fleet, document: Document) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from rayhelm.errors import Fix, Problem
 from rayhelm.spec.check_adapters import check_adapters
 from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_engine_limits import check_engine_limits
+from rayhelm.spec.check_remotes import check_remotes
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_sources import check_sources
 from rayhelm.spec.check_tenants import check_tenants
@@ -32,6 +33,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_services(fleet, document),
         *check_derived_names(fleet, document),
         *check_served_as(fleet, document),
+        *check_remotes(fleet, document),
         *check_adapters(fleet, document),
         *check_sources(fleet, document),
         *check_tenants(fleet, document),

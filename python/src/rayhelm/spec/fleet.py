@@ -91,13 +91,27 @@ class Fleet(Record):
         """Names of all adapters."""
         return tuple(self._adapters)
 
+    def pinned_cluster(self, model: str) -> str | None:
+        """Cluster of the pool that a model of the service of `model` pins, if any."""
+        pools = (self.models[each].pool for each in self.models_of(self.service_of(model)))
+        return next((self.pools[pool].cluster for pool in pools if pool in self.pools), None)
+
+    def _served_beside(self, model: str) -> tuple[str, ...]:
+        """Models that serve the same name and must be on the same cluster: all, unless the model with that name and
+        others pin different clusters. Those without a pin then stay with the model that has the name."""
+        name = self.served_name(model)
+        home = self.pinned_cluster(name)
+        here = self.pinned_cluster(model) or home
+        others = self.served_as(name)
+        return tuple(each for each in others if not home or (self.pinned_cluster(each) or home) == here)
+
     def on_one_cluster_with(self, model: str) -> frozenset[str]:
-        """Models that must be on the cluster of `model`, itself included: those of its service, and those that are
-        served under its name."""
+        """Models that must be on the cluster of `model`, itself included: those of its service, and those that serve
+        the same name there."""
         found, new = {model}, [model]
         while new:
             one = new.pop()
-            near = {*self.models_of(self.service_of(one)), *self.served_as(self.served_name(one))} - found
+            near = {*self.models_of(self.service_of(one)), *self._served_beside(one)} - found
             found |= near
             new += near
         return frozenset(found)

@@ -10,6 +10,7 @@ from rayhelm.spec.labels import LabelKey
 from rayhelm.spec.models import Replicas
 from rayhelm.spec.names import DnsName, Name, SecretName
 from rayhelm.spec.overrides import ChartValues
+from rayhelm.spec.remote_gateways import RemoteGateway
 
 __all__ = ["Gateway"]
 
@@ -60,6 +61,12 @@ class Gateway(Record):
     requests_in_flight: Annotated[int, Field(ge=1, le=100_000)] | None = Field(default=None, examples=[100])
     """Autoscaling target: requests in flight per pod, in addition to CPU. Needs `prometheus`, and the Prometheus
     adapter with the rules of the chart `platform`."""
+    remotes: dict[Name, RemoteGateway] = Field(
+        default={},
+        examples=[{"edge": {"certificateAuthority": {"configMap": "gateway-ca"}, "cidrs": ["203.0.113.10/32"]}}],
+    )
+    """Gateways of other clusters that serve the same models, by the name of the cluster. The gateway there accepts the
+    requests of this one; to forward in both directions, each cluster names the other one."""
     values: ChartValues = Field(default={}, examples=[{"timeouts": {"serverSeconds": 1800}}])
     """Overrides: values of the chart `gateway`, merged last. What the plan decides is refused."""
 

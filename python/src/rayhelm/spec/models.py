@@ -163,6 +163,12 @@ class ModelSpec(Record):
     slo: Slo = Slo()
     served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
     """Serve the name of another model: as further replicas of it, or as another version."""
+    spill_above: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["planned"] | None = Field(
+        default=None, examples=["planned"]
+    )
+    """Requests in flight per pod of the gateway, from which on further ones go to `gateway.remotes` of the cluster.
+    `planned`: what the planned replicas of each cluster can serve, divided by the pods of its gateway. Default: only
+    when no endpoint is available."""
     adapters: dict[ModelName, Adapter] = Field(
         default={},
         max_length=100,

@@ -11,12 +11,13 @@ from pydantic import BeforeValidator, WithJsonSchema
 from rayhelm.errors import Fix
 from rayhelm.spec.base import Refusal, short
 
-__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerHour"]
+__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerGigabyte", "PricePerHour"]
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, "MB/s": 8e6, "GB/s": 8e9}
 _PRICE = {"USD/h": 1.0}
+_PRICE_OF_TRAFFIC = {"USD/GB": 1.0}
 
 
 def _quantity(units: dict[str, float], what: str, example: str, most: str, *, free: bool = False) -> Any:
@@ -54,9 +55,9 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
 
 def _likely(units: dict[str, float]) -> list[str]:
     """The two most common units."""
-    for pair in (["ms", "s"], ["GiB", "GB"], ["Gbit/s"], ["USD/h"]):
+    for pair in (["ms", "s"], ["GiB", "GB"], ["Gbit/s"], ["USD/h"], ["USD/GB"]):
         if pair[0] in units:
-            return [f" {unit}" if unit == "USD/h" else unit for unit in pair]
+            return [f" {unit}" if unit.startswith("USD") else unit for unit in pair]
     raise AssertionError(units)
 
 
@@ -70,3 +71,7 @@ Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s", "100Tb
 """Bits per second."""
 PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h", "100000 USD/h", free=True)]
 """US dollars per GPU and hour; 0 for a GPU without running costs."""
+PricePerGigabyte = Annotated[
+    float, *_quantity(_PRICE_OF_TRAFFIC, "a price of traffic", "0.02 USD/GB", "100 USD/GB", free=True)
+]
+"""US dollars per 10^9 bytes; 0 for traffic without a price."""

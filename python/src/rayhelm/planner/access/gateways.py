@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from rayhelm.catalog.tasks import get_task
+from rayhelm.planner.access.remotes import join_gateways, warn_remotes
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE
@@ -30,12 +31,14 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
 
 def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
     """Plan a gateway for each cluster with a model that a tenant may call."""
-    plans = {}
+    plans: dict[str, GatewayPlan] = {}
     for name, cluster in fleet.clusters.items():
         behind = tuple(
             model
             for model in fleet.models
-            if fleet.served_name(model) == model and models[model].cluster == name and fleet.tenants_allowed(model)
+            if fleet.served_name(model) == model
+            and fleet.tenants_allowed(model)
+            and any(models[each].cluster == name for each in fleet.served_as(model))
         ) + tuple(
             adapter
             for adapter in fleet.adapters
@@ -48,13 +51,15 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
             url=_build_url(cluster),
             models=behind,
             versions={
-                model: plan_versions(model, models, fleet) if model in fleet.models else _plan_adapter(model, fleet)
+                model: plan_versions(model, models, fleet, name)
+                if model in fleet.models
+                else _plan_adapter(model, fleet)
                 for model in behind
             },
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
             prefix_caches=_find_prefix_caches(behind, fleet),
         )
-    return plans
+    return join_gateways(plans, models, fleet)
 
 
 def _find_prefix_caches(names: Iterable[str], fleet: Fleet) -> dict[str, str]:
@@ -72,12 +77,16 @@ def _plan_adapter(name: str, fleet: Fleet) -> dict[str, VersionPlan]:
     return {STABLE: VersionPlan(weight=100, models={fleet.served_by(name): 100})}
 
 
-def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
-    """Return the versions of the model that clients call `name`, with their weights in percent; `stable` gets what is
-    left."""
+def plan_versions(
+    name: str, models: Mapping[str, ModelPlan], fleet: Fleet, cluster: str
+) -> dict[str, VersionPlan]:
+    """Return the versions that a cluster has of the model that clients call `name`, with their weights in percent;
+    `stable` gets what is left."""
     by_version: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
     for model in fleet.served_as(name):
+        if models[model].cluster != cluster:
+            continue
         version, other = fleet.version_of(model), fleet.models[model].served_as
         by_version.setdefault(version, []).append(model)
         weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
@@ -126,7 +135,9 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
             )
     yield from _find_limits_below_load(models, fleet)
     yield from _find_shorter_contexts(models, fleet)
-    for name in plan_gateways(models, fleet):
+    gateways = plan_gateways(models, fleet)
+    yield from warn_remotes(gateways, fleet)
+    for name in gateways:
         if not fleet.clusters[name].gateway.allowed_clients:
             yield (
                 f"no client can reach the gateway of cluster `{name}`: `gateway.allowedClients` names no namespace,"

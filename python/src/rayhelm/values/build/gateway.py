@@ -12,6 +12,7 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.build.release_overrides import apply_overrides_of_gateway
+from rayhelm.values.build.remote_gateways import build_remote
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
@@ -51,6 +52,7 @@ def _build_values(
     return GatewayValues(
         tenants={name: _build_tenant(name, planned, fleet) for name in planned.tenants},
         models={model: _build_model(model, planned, plan, fleet, values) for model in planned.models},
+        remote_gateways={name: build_remote(name, remote, cluster) for name, remote in planned.remotes.items()},
         replicas=fixed or defaults.replicas,
         autoscaling=_build_autoscaling(declared),
         priority_class_name=PriorityClasses().gateway.name,
@@ -76,7 +78,9 @@ def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenan
         tokens_per_minute=tenant.tokens_per_minute if reports_usage else None,
         concurrency=tenant.concurrency,
         pinned_versions={
-            model: version for model, version in tenant.pinned_versions.items() if model in planned.models
+            model: version
+            for model, version in tenant.pinned_versions.items()
+            if version in planned.versions.get(model, {})
         },
         max_output_tokens={
             model: bound for model, bound in tenant.max_output_tokens.items() if model in planned.models
@@ -92,7 +96,8 @@ def _build_model(
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
 ) -> Model:
-    serving = plan.models[fleet.served_by(model)]
+    versions = planned.versions[model]
+    serving = plan.models[next(iter(next(iter(versions.values())).models))]
     prefix = _find_route_prefix(serving.application, values[serving.service])
     return Model(
         task=serving.task,
@@ -109,6 +114,7 @@ def _build_model(
         },
         prefix_cache=ModelPrefixCache(shared_reason=planned.prefix_caches.get(model, "")),
         operations=list_operations(model, fleet),
+        spill_above=planned.spill_above.get(model, 0),
     )
 
 

@@ -1,0 +1,225 @@
+"""Models that several clusters of a fleet serve under one name: `gateway.remotes`, their plan and their values."""
+
+import pytest
+
+from rayhelm.planner.plan import Plan
+from rayhelm.render.files import render_loaded_fleet
+from rayhelm.render.plan_page import plan_page
+from rayhelm.values.build.gateway import build_gateways
+from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.gateway import GatewayValues
+from unit.fleets import load, plan
+from unit.small_fleet import problems, read, the_problem
+
+REMOTE = "{certificateAuthority: {configMap: gateway-ca}, cidrs: [203.0.113.10/32]%s}"
+TO_US = ", remotes: {us: " + REMOTE % "" + "}"
+LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}"
+ROUTE = "host: %s.example.com, ingress: {tlsSecret: tls}, allowedClients: [web]"
+
+
+def fleet(eu: str = TO_US, us: str = "", chat: str = "pool: eu, ", chat_us: str = "pool: us, ", more: str = "") -> str:
+    """A fleet of two clusters; `eu` and `us` are further keys of their gateways."""
+    return f"""\
+fleet: small
+clusters:
+  eu: {{apiServer: {{cidrs: [10.0.0.1/32]}}, gateway: {{{ROUTE % "eu"}{eu}}}}}
+  us: {{apiServer: {{cidrs: [10.0.0.1/32]}}, gateway: {{{ROUTE % "us"}{us}}}}}
+pools:
+  eu: {{gpu: L4-24GB, nodes: 4, cluster: eu}}
+  us: {{gpu: L4-24GB, nodes: 4, cluster: us}}
+tenants: {{a: {{models: [chat]}}}}
+models:
+  chat: {{{chat}source: Qwen/Qwen2.5-7B-Instruct, context: 4096}}
+  chat-us: {{{chat_us}source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {{model: chat}}}}
+{more}"""
+
+
+def render_gateways(text: str) -> dict[str, GatewayValues]:
+    loaded, planned = load(text), plan(text)
+    return build_gateways(planned, loaded, build_ray_service_values(planned, loaded))
+
+
+def test_two_clusters_serve_one_name() -> None:
+    values = render_gateways(fleet())
+    assert {name: set(found.models["chat"].versions["stable"].endpoints) for name, found in values.items()} == {
+        "eu": {"chat"},
+        "us": {"chat-us"},
+    }
+    forwards = values["eu"].remote_gateways["us"]
+    assert (forwards.host, forwards.models, forwards.cidrs) == (
+        "us.example.com",
+        {"chat": ["stable"]},
+        ["203.0.113.10/32"],
+    )
+    accepts = values["us"].remote_gateways["eu"]
+    assert (accepts.secret_name, accepts.models, accepts.host) == ("gateway-remote-eu", {}, "")
+
+
+def test_each_cluster_forwards_when_both_name_the_other() -> None:
+    to_eu = ", remotes: {eu: " + REMOTE % ", secret: way-to-eu, port: 8443, serverName: inner.example.com" + "}"
+    values = render_gateways(fleet(us=to_eu))
+    found = values["us"].remote_gateways["eu"]
+    assert (found.secret_name, found.port, found.server_name) == ("way-to-eu", 8443, "inner.example.com")
+    assert values["eu"].remote_gateways["us"].models == found.models == {"chat": ["stable"]}
+
+
+def test_model_without_pool_stays_with_the_model_of_its_name() -> None:
+    third = "  third: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {model: chat}}\n"
+    assert plan(fleet(more=third)).models["third"].cluster == "eu"
+
+
+def test_version_of_one_cluster_gets_its_weight_there_alone() -> None:
+    canary = "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next, weight: 20}}\n"
+    values = render_gateways(fleet(more=canary))
+    weights = {
+        name: {version: one.weight for version, one in found.models["chat"].versions.items()}
+        for name, found in values.items()
+    }
+    assert weights == {"eu": {"stable": 100}, "us": {"stable": 80, "next": 20}}
+    assert values["eu"].remote_gateways["us"].models == {"chat": ["stable"]}
+
+
+def test_pinned_version_holds_where_it_exists_and_is_warned_of_elsewhere() -> None:
+    canary = "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next}}\n"
+    text = fleet(more=canary).replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
+    pinned = {name: found.tenants["a"].pinned_versions for name, found in render_gateways(text).items()}
+    assert pinned == {"eu": {}, "us": {"chat": "next"}}
+    assert any("which cluster `eu` does not have" in warning for warning in plan(text).warnings)
+
+
+# -- the way -----------------------------------------------------------------------------------------------------------
+
+
+def remote_of(planned: Plan) -> object:
+    return planned.gateways["eu"].remotes["us"]
+
+
+def test_plan_states_latency_and_price_of_the_way() -> None:
+    way = ", latency: 80ms, pricePerGigabyte: 0.02 USD/GB"
+    text = fleet(", remotes: {us: " + REMOTE % way + "}", chat=f"pool: eu, {LOAD}, ")
+    found = plan(text).gateways["eu"].remotes["us"]
+    assert (found.latency_s, found.price_per_gigabyte, found.unknown) == (0.08, 0.02, ())
+    assert found.price_per_million_requests["chat"] == pytest.approx(PRICE_OF_A_MILLION)
+    assert "| eu | us | us.example.com | 1 | chat | 80 ms | 0.02 |" in page(text)
+
+
+def test_plan_gives_the_reason_of_unknown_figures_of_the_way() -> None:
+    text = fleet()
+    found = plan(text).gateways["eu"].remotes["us"]
+    assert (found.latency_s, found.price_per_gigabyte, found.price_per_million_requests) == (None, None, {"chat": None})
+    assert [each.partition(":")[0] for each in found.unknown] == [
+        "latency",
+        "price of the traffic",
+        "bytes of a request to `chat`",
+    ]
+    assert "> **Unknown** on the way from `eu` to `us`: latency: `latency` is not set" in page(text)
+
+
+def page(text: str) -> str:
+    rendered = render_loaded_fleet(load(text))
+    return plan_page(rendered.plan, rendered.tenants, {})
+
+
+def test_nearest_remote_gets_requests_first() -> None:
+    third = "  asia: {gateway: {host: asia.example.com, ingress: {tlsSecret: tls}, allowedClients: [web]}}\n"
+    remotes = ", remotes: {asia: " + REMOTE % ", latency: 200ms" + ", us: " + REMOTE % ", latency: 80ms" + "}"
+    text = fleet(remotes).replace("pools:\n", third + "pools:\n  asia: {gpu: L4-24GB, nodes: 4, cluster: asia}\n")
+    text += "  chat-asia: {pool: asia, source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {model: chat}}\n"
+    text = text.replace("asia: {gateway", "asia: {apiServer: {cidrs: [10.0.0.1/32]}, gateway")
+    found = render_gateways(text)["eu"].remote_gateways
+    assert {name: one.priority for name, one in found.items()} == {"us": 1, "asia": 2}
+
+
+# -- spill -------------------------------------------------------------------------------------------------------------
+
+
+def test_planned_bound_is_the_capacity_of_the_replicas_of_each_cluster() -> None:
+    to_eu = ", replicas: 3, remotes: {eu: " + REMOTE % "" + "}"
+    text = fleet(us=to_eu, chat=f"pool: eu, spillAbove: planned, {LOAD}, ", chat_us="pool: us, replicas: 3, ")
+    planned, values = plan(text), render_gateways(text)
+    here, there = planned.models["chat"], planned.models["chat-us"]
+    assert values["eu"].models["chat"].spill_above == -(-here.target_ongoing_requests * here.max_replicas // 2)
+    assert values["us"].models["chat"].spill_above == there.target_ongoing_requests
+
+
+def test_cluster_that_forwards_nothing_has_no_bound() -> None:
+    values = render_gateways(fleet(chat="pool: eu, spillAbove: 40, "))
+    assert {name: found.models["chat"].spill_above for name, found in values.items()} == {"eu": 40, "us": 0}
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("remotes", "path", "message", "fix"),
+    [
+        ("{eu: %s}" % REMOTE, "eu", "cluster `eu` names itself", "remove `eu`"),
+        ("{usa: %s}" % REMOTE, "usa", "there is no cluster `usa` in this fleet", "us: "),
+        ("{us: %s}" % (REMOTE % ", host: eu.example.com"), "us", "the host of cluster `eu` itself", "host: us.example.com"),
+        ("{us: %s}" % (REMOTE % ", latency: 80"), "us.latency", "has no unit", "80ms"),
+        ("{us: %s}" % (REMOTE % ", pricePerGigabyte: 0.02"), "us.pricePerGigabyte", "has no unit", "0.02 USD/GB"),
+        ("{us: {certificateAuthority: {}, cidrs: [203.0.113.10/32]}}", "us.certificateAuthority", "exactly one of", "gateway-ca"),
+        ("{us: {certificateAuthority: {configMap: ca}, cidrs: []}}", "us.cidrs", "at least 1", "203.0.113.10/32"),
+        ("{us: {cidrs: [203.0.113.10/32]}}", "us.certificateAuthority", "missing", "gateway-ca"),
+    ],
+)  # fmt: skip
+def test_wrong_remote_is_refused(remotes: str, path: str, message: str, fix: str) -> None:
+    remotes = remotes.replace("%s", "")
+    found = [one for one in problems(fleet(f", remotes: {remotes}")) if ".remotes." in one.path]
+    assert [one.path for one in found] == [f"clusters.eu.gateway.remotes.{path}"]
+    assert message in found[0].message
+    assert fix in str(found[0].fix)
+
+
+def test_remote_without_a_host_is_refused() -> None:
+    text = fleet().replace("gateway: {host: us.example.com, ingress: {tlsSecret: tls}, ", "gateway: {")
+    problem = the_problem(text)
+    assert problem.path == "clusters.eu.gateway.remotes.us"
+    assert "cluster `us` has no `gateway.host`" in problem.message
+
+
+def test_two_remotes_with_one_host_are_refused() -> None:
+    third = "  asia: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {}}\n"
+    remotes = ", remotes: {asia: " + REMOTE % ", host: us.example.com" + ", us: " + REMOTE % "" + "}"
+    problem = the_problem(fleet(remotes).replace("pools:\n", f"{third}pools:\n"))
+    assert "cluster `asia` has the host `us.example.com` too" in problem.message
+
+
+def test_one_name_on_clusters_that_are_not_joined_is_refused() -> None:
+    problem = the_problem(fleet(eu=""))
+    assert problem.path == "models.chat-us.pool"
+    assert "join the gateways by `gateway.remotes`" in problem.message
+    assert [str(fix.path) for fix in problem.alternatives] == ["clusters.eu.gateway.remotes"]
+
+
+def test_name_of_two_clusters_needs_a_pool_of_its_own() -> None:
+    more = "  chat-eu: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: eu, servedAs: {model: chat}}\n"
+    problem = the_problem(fleet(chat="", more=more))
+    assert (problem.path, "`chat` itself needs a `pool`" in problem.message) == ("models.chat", True)
+
+
+def test_cluster_without_the_stable_version_is_refused() -> None:
+    text = fleet().replace("servedAs: {model: chat}", "servedAs: {model: chat, version: next}")
+    problem = the_problem(text)
+    assert problem.path == "models.chat-us.servedAs.version"
+    assert "cluster `us` has no version `stable` of `chat`" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (fleet(chat_us="pool: us, spillAbove: 5, "), "it is a setting of the name `chat`"),
+        (fleet(chat_us="pool: eu, ", chat="pool: eu, spillAbove: 5, "), "no other cluster serves `chat`"),
+    ],
+)
+def test_bound_without_effect_is_refused(text: str, message: str) -> None:
+    assert message in the_problem(text).message
+
+
+def test_remote_that_shares_no_model_is_warned_of() -> None:
+    text = fleet().replace("servedAs: {model: chat}", "service: other").replace("[chat]", "[chat, chat-us]")
+    assert any("both serve no model under one name" in warning for warning in plan(text).warnings)
+    assert read(text).clusters["eu"].gateway.remotes
+
+
+PRICE_OF_A_MILLION = 0.0
