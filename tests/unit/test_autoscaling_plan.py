@@ -57,6 +57,16 @@ def test_target_is_the_planned_part_of_the_concurrency() -> None:
     assert "limited by" in reason.because
 
 
+def test_start_of_a_node_is_part_of_the_load_time() -> None:
+    text = FLEET % ("1GB/s", BUSY)
+    before = plan(text).models["chat"]
+    after = plan(text.replace("gpusPerNode: 2}", "gpusPerNode: 2, nodeStart: 20m}")).models["chat"]
+    assert after.scaling.load_s == pytest.approx(before.scaling.load_s + 1200, abs=1)
+    assert after.scaling.downscale_delay_s >= 2 * after.scaling.load_s > before.scaling.downscale_delay_s
+    assert "1200 s for a new node (`nodeStart`)" in reasons(after)["load_s"]
+    assert "New nodes and image pulls take additional time" in reasons(before)["load_s"]
+
+
 def test_load_time_is_weights_over_read_speed_plus_engine_start() -> None:
     model = chat(BUSY)
     (stage,) = model.stages

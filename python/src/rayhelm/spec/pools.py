@@ -163,6 +163,9 @@ class Pool(Record):
     """Price of one GPU per hour; default: the one of the catalog."""
     spot: Literal["karpenter", "eks", "gke", "aks"] | None = None
     """Spot nodes, which the provider can remove at any time; it decides their labels and taints, and the price."""
+    node_start: Duration | None = Field(default=None, examples=["4m"])
+    """Time until a cluster autoscaler or Karpenter has added a node, from the pending pod to a running one, with the
+    pull of the image. The plan adds it to the load time of replicas; default: the nodes exist."""
     cpus_per_node: float | None = Field(default=None, gt=0, le=4096, examples=[64])
     """CPU cores that pods can use on a node; the limit for the requests of worker pods."""
     memory_per_node: Bytes | None = None

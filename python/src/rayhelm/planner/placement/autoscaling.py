@@ -34,7 +34,8 @@ def choose_autoscaling(
     """Choose the settings. `low`: minimum number of replicas. `gib_per_s`: read rate of the fleet file; None for the
     default."""
     gib = count_weights_per_node(stages, chosen.split.tp * chosen.split.dp, chosen.split.nodes)
-    seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
+    node_start = chosen.split.inventory.pool.node_start or 0.0
+    seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s) + node_start)
     down = max(DOWNSCALE_LEAST_S, _round(DOWNSCALE_LOADS * seconds, 30))
     return AutoscalingPlan(
         initial_replicas=max(low, chosen.replicas),
@@ -121,13 +122,14 @@ def _load(
     )
     read = gib_per_s or figures.weights_gib_per_s
     source = "from the fleet file" if gib_per_s else figures.weights_because
+    node = chosen.split.inventory.pool.node_start
+    new = f"{node:g} s for a new node (`nodeStart`)" if node else "New nodes and image pulls take additional time"
     return Reason(
         decision="load_s",
         chosen=f"{scaling.load_s:g} s",
         because=(
             f"{gib:.1f} GiB of weights per node at {read:.2g} GiB/s ({source}), plus {figures.engine_start_s:g} s"
-            f" until the engine serves ({figures.engine_start_because}). New nodes and image pulls take additional"
-            " time"
+            f" until the engine serves ({figures.engine_start_because}). {new}"
         ),
         numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read, 3)},
     )

@@ -1,6 +1,6 @@
 """Time until a new replica serves: reading the weights, then the start of the engine. An assumption, and stated as one.
 
-New nodes and image pulls are not included.
+New nodes and image pulls are not included: `nodeStart` of a pool adds them.
 """
 
 from collections.abc import Sequence
