@@ -47,6 +47,19 @@ def test_ingress_gets_the_base_model_of_each_adapter():
     assert config["ingress_extra_kwargs"] == {"adapters": dict.fromkeys(LORA["adapters"], "llama-8b")}
 
 
+def test_ingress_gets_the_model_behind_each_alias():
+    overlay = {
+        "image": {"includesRayhelm": True},
+        "serve": {"applications": {"chat": {"models": {"llama-8b": {"aliases": ["gpt-4o-mini", "Org/Llama.v1"]}}}}},
+    }
+    config = arguments(overlay)["ingress_cls_config"]
+    assert config["ingress_cls"] == "rayhelm.runtime.adapter_ingress:AdapterIngress"
+    aliases = {"gpt-4o-mini": "llama-8b", "Org/Llama.v1": "llama-8b"}
+    assert config["ingress_extra_kwargs"] == {"adapters": {}, "aliases": aliases}
+    both = arguments(over(ADAPTED, overlay))["ingress_cls_config"]["ingress_extra_kwargs"]
+    assert (set(both["adapters"]), both["aliases"]) == (set(LORA["adapters"]), aliases)
+
+
 def download_steps(overlay):
     return only(rendered(overlay), "Job")["spec"]["template"]["spec"]["initContainers"]
 

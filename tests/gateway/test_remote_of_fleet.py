@@ -28,7 +28,12 @@ clusters:
       httpRoute: {gateway: public}
       allowedClients: [public]
       remotes:
-        us: {certificateAuthority: {configMap: gateway-ca}, cidrs: [127.0.0.1/32], host: 127.0.0.1, port: US, serverName: us.example}
+        us:
+          certificateAuthority: {configMap: gateway-ca}
+          cidrs: [127.0.0.1/32]
+          host: 127.0.0.1
+          port: US
+          serverName: us.example
   us:
     apiServer: {cidrs: [10.0.0.1/32]}
     gateway: {host: us.example, httpRoute: {gateway: public}, allowedClients: [public]TO_EU}

@@ -34,7 +34,23 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
 FLEET = Path(__file__).parent / "fleet.yaml"
 RAYHELM = [sys.executable, "-c", "from rayhelm.cli.app import main; main()"]
-MODELS = ["acme/sales", "chat", "ears", "embed", "legal", "rank", "see", "voice"]
+EMBED = "BAAI/bge-large-en-v1.5"
+"""Name of the model for embeddings."""
+EMBED_SERVICE = "baai-bge-large-en-v1-5"
+"""Name of its service and of its Serve application."""
+MODELS = [
+    EMBED,
+    "Qwen/Qwen3-8B.v1",
+    "acme/sales",
+    "chat",
+    "ears",
+    "gpt-4o-mini",
+    "legal",
+    "rank",
+    "see",
+    "voice",
+    "whisper-1",
+]
 MESSAGES = [{"role": "user", "content": "Hello"}]
 
 
@@ -253,6 +269,33 @@ def test_adapters_of_a_model_answer_otherwise_than_the_model(up: Up) -> None:
     assert len({*tokens}) == 3
 
 
+@pytest.mark.parametrize("alias", ["gpt-4o-mini", "Qwen/Qwen3-8B.v1"])
+def test_alias_answers_like_its_model_under_the_name_of_the_model(up: Up, alias: str) -> None:
+    body = {"prompt": "Once", "max_tokens": 4, "temperature": 0, "return_token_ids": True, "ignore_eos": True}
+    ours, its = (post(up, "/v1/completions", model=name, **body).json() for name in (alias, "chat"))
+    assert ours["model"] == its["model"] == "chat"
+    assert ours["choices"][0]["token_ids"] == its["choices"][0]["token_ids"]
+    chat = post(up, "/v1/chat/completions", model=alias, messages=MESSAGES, max_tokens=8, stream=True)
+    assert {json.loads(event)["model"] for event in [*events_of(chat)][:-1]} == {"chat"}
+    listed = httpx.get(f"{up.url}/v1/models/{alias}", headers=bearer(up.key), trust_env=False, timeout=120)
+    assert (listed.status_code, listed.json()["id"]) == (200, alias)
+
+
+def events_of(answer: httpx.Response) -> Iterator[str]:
+    """Events of a stream that was read."""
+    return (event.removeprefix("data: ") for event in answer.text.split("\n\n") if event)
+
+
+def test_ray_lists_aliases_and_refuses_other_names(up: Up) -> None:
+    """The ingress inside Ray, without the gateway."""
+    answer = httpx.get(f"{up.serve_url}/chat/v1/models", trust_env=False, timeout=120)
+    names = {model["id"] for model in answer.json()["data"]}
+    assert names == {"chat", "legal", "acme/sales", "gpt-4o-mini", "Qwen/Qwen3-8B.v1"}
+    body = {"model": "gpt-4o", "prompt": "Once", "max_tokens": 1}
+    refused = httpx.post(f"{up.serve_url}/chat/v1/completions", json=body, trust_env=False, timeout=120)
+    assert refused.status_code == 404
+
+
 @pytest.mark.parametrize("headers", [{}, bearer("rayhelm-" + 48 * "0"), {"Authorization": "Basic eDp5"}])
 def test_requests_without_the_key_are_refused(up: Up, headers: dict[str, str]) -> None:
     for path in ("/v1/models", "/chat/v1/models", "/v1/chat/completions", "/docs"):
@@ -263,7 +306,7 @@ def test_requests_without_the_key_are_refused(up: Up, headers: dict[str, str]) -
 
 def test_model_in_the_body_selects_its_service(up: Up) -> None:
     chat = post(up, "/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=1)
-    embed = post(up, "/v1/embeddings", model="embed", input="one")
+    embed = post(up, "/v1/embeddings", model=EMBED, input="one")
     assert (chat.status_code, embed.status_code) == (200, 200)
     assert chat.headers["x-model-version"] == "stable"
 
@@ -286,7 +329,7 @@ def test_key_and_prompts_are_not_stored(up: Up) -> None:
 
 
 def test_embedding_request_is_answered(up: Up) -> None:
-    answer = post(up, "/embed/v1/embeddings", model="embed", input=["one", "two"])
+    answer = post(up, f"/{EMBED}/v1/embeddings", model=EMBED, input=["one", "two"])
     assert answer.status_code == 200
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
 
@@ -348,16 +391,17 @@ def test_rerank_request_is_answered(up: Up) -> None:
     ]
 
 
-def test_sound_file_is_transcribed(up: Up) -> None:
-    answer = transcribe(up)
+@pytest.mark.parametrize("name", ["ears", "whisper-1"], ids=["model", "alias"])
+def test_sound_file_is_transcribed(up: Up, name: str) -> None:
+    answer = transcribe(up, name)
     assert answer.status_code == 200, answer.text
     assert isinstance(answer.json()["text"], str)
 
 
-def transcribe(up: Up) -> httpx.Response:
+def transcribe(up: Up, name: str = "ears") -> httpx.Response:
     return httpx.post(
         f"{up.url}/ears/v1/audio/transcriptions",
-        data={"model": "ears", "language": "en"},
+        data={"model": name, "language": "en"},
         files={"file": ("second.wav", encode_tone(seconds=1), "audio/wav")},
         headers=bearer(up.key),
         timeout=600,
@@ -420,14 +464,16 @@ def test_edit_of_one_application_loses_no_request_of_the_others(up: Up) -> None:
             except httpx.HTTPError as error:
                 sent[name].append(repr(error))
 
-    before = {name: list_replicas(up, name) for name in ("embed", *requests)}
+    before = {name: list_replicas(up, name) for name in (EMBED_SERVICE, *requests)}
     clients = [Thread(target=send, args=(name,)) for name in requests]
     for client in clients:
         client.start()
     try:
-        edit_engine(up, "embed", max_num_seqs=3)
+        edit_engine(up, EMBED_SERVICE, max_num_seqs=3)
         processes.wait_until(
-            lambda: (is_replaced(list_replicas(up, "embed"), before["embed"]) and answers(up, "embed")) or None,
+            lambda: (
+                (is_replaced(list_replicas(up, EMBED_SERVICE), before[EMBED_SERVICE]) and answers(up, EMBED)) or None
+            ),
             what="the edited application",
             timeout=900,
         )
@@ -617,8 +663,8 @@ def test_down_needs_neither_state_nor_head(up: Up) -> None:
 def test_up_without_share_imports_starts_no_fork_server(tmp_path: Path) -> None:
     state = EndpointState(tmp_path)
     try:
-        up = start_up(state, "--service", "embed")
-        assert answers(up, "embed")
+        up = start_up(state, "--service", EMBED_SERVICE)
+        assert answers(up, EMBED)
         (engine,) = filter(is_engine, processes.list_members(state.run))
         assert not is_forked(engine)
     finally:

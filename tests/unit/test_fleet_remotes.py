@@ -1,8 +1,11 @@
 """Models that several clusters of a fleet serve under one name: `gateway.remotes`, their plan and their values."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from rayhelm.planner.plan import Plan
+from rayhelm.errors import FleetError
 from rayhelm.render.files import render_loaded_fleet
 from rayhelm.render.plan_page import plan_page
 from rayhelm.values.build.gateway import build_gateways
@@ -14,6 +17,7 @@ from unit.small_fleet import problems, read, the_problem
 REMOTE = "{certificateAuthority: {configMap: gateway-ca}, cidrs: [203.0.113.10/32]%s}"
 TO_US = ", remotes: {us: " + REMOTE % "" + "}"
 LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}"
+CANARY = "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next}}\n"
 ROUTE = "host: %s.example.com, ingress: {tlsSecret: tls}, allowedClients: [web]"
 
 
@@ -55,6 +59,24 @@ def test_two_clusters_serve_one_name() -> None:
     assert (accepts.secret_name, accepts.models, accepts.host) == ("gateway-remote-eu", {}, "")
 
 
+def test_gateway_of_another_fleet_is_an_override_beside_those_of_the_plan() -> None:
+    asia = (
+        ", values: {remoteGateways: {asia: {host: asia.example.com, secretName: asia, cidrs: [192.0.2.1/32], models:"
+        " {chat: [stable]}, certificateAuthority: {configMapName: ca}}}, models: {chat: {spillAbove: 9}}}"
+    )
+    values = render_gateways(fleet(TO_US + asia))["eu"]
+    assert set(values.remote_gateways) == {"us", "asia"}
+    assert values.models["chat"].spill_above == 9
+
+
+def test_override_of_a_planned_remote_is_refused() -> None:
+    other = ", values: {remoteGateways: {us: {host: other.example.com}}}"
+    with pytest.raises(FleetError) as caught:
+        render_gateways(fleet(TO_US + other))
+    (problem,) = caught.value.problems
+    assert "clusters.eu.gateway.remotes" in str(problem)
+
+
 def test_each_cluster_forwards_when_both_name_the_other() -> None:
     to_eu = ", remotes: {eu: " + REMOTE % ", secret: way-to-eu, port: 8443, serverName: inner.example.com" + "}"
     values = render_gateways(fleet(us=to_eu))
@@ -69,7 +91,9 @@ def test_model_without_pool_stays_with_the_model_of_its_name() -> None:
 
 
 def test_version_of_one_cluster_gets_its_weight_there_alone() -> None:
-    canary = "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next, weight: 20}}\n"
+    canary = (
+        "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next, weight: 20}}\n"
+    )
     values = render_gateways(fleet(more=canary))
     weights = {
         name: {version: one.weight for version, one in found.models["chat"].versions.items()}
@@ -80,8 +104,7 @@ def test_version_of_one_cluster_gets_its_weight_there_alone() -> None:
 
 
 def test_pinned_version_holds_where_it_exists_and_is_warned_of_elsewhere() -> None:
-    canary = "  next: {source: Qwen/Qwen3-8B, context: 4096, pool: us, servedAs: {model: chat, version: next}}\n"
-    text = fleet(more=canary).replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
+    text = fleet(more=CANARY).replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
     pinned = {name: found.tenants["a"].pinned_versions for name, found in render_gateways(text).items()}
     assert pinned == {"eu": {}, "us": {"chat": "next"}}
     assert any("which cluster `eu` does not have" in warning for warning in plan(text).warnings)
@@ -90,16 +113,13 @@ def test_pinned_version_holds_where_it_exists_and_is_warned_of_elsewhere() -> No
 # -- the way -----------------------------------------------------------------------------------------------------------
 
 
-def remote_of(planned: Plan) -> object:
-    return planned.gateways["eu"].remotes["us"]
-
-
 def test_plan_states_latency_and_price_of_the_way() -> None:
     way = ", latency: 80ms, pricePerGigabyte: 0.02 USD/GB"
     text = fleet(", remotes: {us: " + REMOTE % way + "}", chat=f"pool: eu, {LOAD}, ")
     found = plan(text).gateways["eu"].remotes["us"]
     assert (found.latency_s, found.price_per_gigabyte, found.unknown) == (0.08, 0.02, ())
-    assert found.price_per_million_requests["chat"] == pytest.approx(PRICE_OF_A_MILLION)
+    # 400 bytes and 500 prompt tokens of 4 bytes there, 560 bytes and 200 events of 238 bytes back.
+    assert found.price_per_million_requests["chat"] == pytest.approx(50_560 * 1e6 / 1e9 * 0.02)
     assert "| eu | us | us.example.com | 1 | chat | 80 ms | 0.02 |" in page(text)
 
 
@@ -130,6 +150,14 @@ def test_nearest_remote_gets_requests_first() -> None:
     assert {name: one.priority for name, one in found.items()} == {"us": 1, "asia": 2}
 
 
+def test_example_of_the_documentation_plans() -> None:
+    page = Path(__file__).parents[2] / "docs/tasks/join-clusters.md"
+    example = re.findall(r"```yaml\n(fleet: .*?)```", page.read_text(), re.DOTALL)[0]
+    values = render_gateways(example)
+    assert {name: one.remote_gateways.keys() for name, one in values.items()} == {"eu": {"us"}, "us": {"eu"}}
+    assert all(one.models["chat"].spill_above > 1 for one in values.values())
+
+
 # -- spill -------------------------------------------------------------------------------------------------------------
 
 
@@ -151,21 +179,27 @@ def test_cluster_that_forwards_nothing_has_no_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("remotes", "path", "message", "fix"),
+    ("name", "remote", "path", "message", "fix"),
     [
-        ("{eu: %s}" % REMOTE, "eu", "cluster `eu` names itself", "remove `eu`"),
-        ("{usa: %s}" % REMOTE, "usa", "there is no cluster `usa` in this fleet", "us: "),
-        ("{us: %s}" % (REMOTE % ", host: eu.example.com"), "us", "the host of cluster `eu` itself", "host: us.example.com"),
-        ("{us: %s}" % (REMOTE % ", latency: 80"), "us.latency", "has no unit", "80ms"),
-        ("{us: %s}" % (REMOTE % ", pricePerGigabyte: 0.02"), "us.pricePerGigabyte", "has no unit", "0.02 USD/GB"),
-        ("{us: {certificateAuthority: {}, cidrs: [203.0.113.10/32]}}", "us.certificateAuthority", "exactly one of", "gateway-ca"),
-        ("{us: {certificateAuthority: {configMap: ca}, cidrs: []}}", "us.cidrs", "at least 1", "203.0.113.10/32"),
-        ("{us: {cidrs: [203.0.113.10/32]}}", "us.certificateAuthority", "missing", "gateway-ca"),
+        ("eu", REMOTE, "eu", "cluster `eu` names itself", "remove `eu`"),
+        ("usa", REMOTE, "usa", "there is no cluster `usa` in this fleet", "us: "),
+        ("us", REMOTE % ", host: eu.example.com", "us", "the host of cluster `eu` itself", "host: us.example.com"),
+        ("us", REMOTE % ", latency: 80", "us.latency", "has no unit", "80ms"),
+        ("us", REMOTE % ", pricePerGigabyte: 0.02", "us.pricePerGigabyte", "has no unit", "0.02 USD/GB"),
+        (
+            "us",
+            "{certificateAuthority: {}, cidrs: [203.0.113.10/32]}",
+            "us.certificateAuthority",
+            "exactly one of",
+            "gateway-ca",
+        ),
+        ("us", "{certificateAuthority: {configMap: ca}, cidrs: []}", "us.cidrs", "at least 1", "203.0.113.10/32"),
+        ("us", "{cidrs: [203.0.113.10/32]}", "us.certificateAuthority", "missing", "gateway-ca"),
     ],
-)  # fmt: skip
-def test_wrong_remote_is_refused(remotes: str, path: str, message: str, fix: str) -> None:
-    remotes = remotes.replace("%s", "")
-    found = [one for one in problems(fleet(f", remotes: {remotes}")) if ".remotes." in one.path]
+)
+def test_wrong_remote_is_refused(name: str, remote: str, path: str, message: str, fix: str) -> None:
+    text = fleet(f", remotes: {{{name}: {remote.replace('%s', '')}}}")
+    found = [one for one in problems(text) if ".remotes." in one.path]
     assert [one.path for one in found] == [f"clusters.eu.gateway.remotes.{path}"]
     assert message in found[0].message
     assert fix in str(found[0].fix)
@@ -220,6 +254,3 @@ def test_remote_that_shares_no_model_is_warned_of() -> None:
     text = fleet().replace("servedAs: {model: chat}", "service: other").replace("[chat]", "[chat, chat-us]")
     assert any("both serve no model under one name" in warning for warning in plan(text).warnings)
     assert read(text).clusters["eu"].gateway.remotes
-
-
-PRICE_OF_A_MILLION = 0.0

@@ -21,6 +21,9 @@
 {{- $_ := set $files "remote-keys.map" "" }}
 {{- $_ := set $files "remote-failed.http" (include "gateway.remoteFailedFile" $data) }}
 {{- end }}
+{{- if include "gateway.hasAliases" .v | trim }}
+{{- $_ := set $files "aliases.map" (printf "%s\n" (include "gateway.mapAliases" $data | trim)) }}
+{{- end }}
 {{- if ne .v.openapi.access "None" }}
 {{- $_ := set $files "openapi.json" (include "gateway.openapiFile" $data) }}
 {{- $_ := set $files "docs.html" (include "gateway.openapiPage" $data) }}

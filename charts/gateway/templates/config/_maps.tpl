@@ -17,6 +17,9 @@
 {{- $shared := dict }}
 {{- range $id, $model := .v.models }}
 /v1/models/{{ $id }} object GET /v1/models {{ $id }}
+{{- range $model.aliases }}
+/v1/models/{{ . }} object GET /v1/models {{ . }}
+{{- end }}
 {{ $model.path }}/v1/models list GET /v1/models {{ $id }}
 {{ $model.path }}/v1/models/{{ $id }} object GET /v1/models {{ $id }}
 {{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
@@ -55,19 +58,23 @@
 {{- end }}
 
 {{- define "gateway.mapObjects" -}}
-{{- range $id, $_ := .v.models }}
+{{- range $id, $model := .v.models }}
 {{ $id }} {{ include "gateway.modelObject" $id }}
+{{- range $model.aliases }}
+{{ . }} {{ include "gateway.modelObject" . }}
+{{- end }}
 {{- end }}
 {{- end }}
 
 {{- /* In parts of 100 models: HAProxy cuts a line of a map at 16 KiB, and 100 of the longest names are shorter. */ -}}
 {{- define "gateway.listParts" -}}
-{{ chunk 100 (.models | uniq | sortAlpha) | toJson }}
+{{- include "gateway.arguments" (dict "template" "gateway.listParts" "given" . "names" (list "v" "tenant")) -}}
+{{ chunk 100 (include "gateway.namesOf" . | fromJsonArray) | toJson }}
 {{- end }}
 
 {{- define "gateway.mapLists" -}}
 {{- range $name, $tenant := .v.tenants }}
-{{- range $part, $models := include "gateway.listParts" $tenant | fromJsonArray }}
+{{- range $part, $models := include "gateway.listParts" (dict "v" $.v "tenant" $tenant) | fromJsonArray }}
 {{- $objects := list }}
 {{- range $models }}
 {{- $objects = append $objects (include "gateway.modelObject" .) }}
@@ -90,8 +97,13 @@
 
 {{- define "gateway.mapAccess" -}}
 {{- range $name, $tenant := .v.tenants }}
-{{- range $tenant.models | uniq }}
-{{ $name }}:{{ . }} {{ get $tenant.pinnedVersions . | default (include "gateway.onlyVersion" (get $.v.models .)) }}
+{{- range $id := $tenant.models | uniq }}
+{{- $model := get $.v.models $id }}
+{{- $version := get $tenant.pinnedVersions $id | default (include "gateway.onlyVersion" $model) }}
+{{ $name }}:{{ $id }} {{ $version }}
+{{- range $model.aliases }}
+{{ $name }}:{{ . }} {{ $version }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,15 +1,17 @@
 {{- /* A model that the tenant may not use gets the same response as one that does not exist. access.map has the models of each tenant with the version it always gets, or `*` where
        the weights decide. */ -}}
 {{- define "gateway.frontendModel" -}}
+{{- $named := ternary "txn.requested_model" "txn.model" (ne (include "gateway.hasAliases" .v | trim) "") -}}
 http-request set-var(txn.fixed_version) var(txn.tenant),concat(:,txn.requested_model),map_str(access.map)
 acl is_allowed var(txn.fixed_version) -m found
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} unless is_allowed
 http-request set-var(txn.model) var(txn.requested_model)
+{{- include "gateway.frontendAlias" . }}
 {{- with include "gateway.frontendBounds" . | trim }}
 {{- . | nindent 0 }}
 {{- end }}
-http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
-http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
+http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var({{ $named }}),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
+http-request return status 200 content-type application/json lf-string %[var({{ $named }}),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
 {{- if include "gateway.lacksOperation" . | trim }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
 {{- end }}

@@ -29,7 +29,7 @@ acl is_stream var(txn.stream) -m found
 # The list of models of the tenant.
 {{- $parts := 1 }}
 {{- range .v.tenants }}
-{{- $parts = max $parts (include "gateway.listParts" . | fromJsonArray | len) }}
+{{- $parts = max $parts (include "gateway.listParts" (dict "v" $.v "tenant" .) | fromJsonArray | len) }}
 {{- end }}
 {{- $list := "var(txn.list0)" }}
 {{- range $part := until (int $parts) }}

@@ -6,6 +6,15 @@
 {{- end }}
 {{- $first := keys .tenants | sortAlpha | first }}
 {{- $backends := dict }}
+{{- $named := dict }}
+{{- range $id, $model := .models }}
+{{- range $model.aliases }}
+{{- if or (hasKey $v.models .) (hasKey $named .) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "model" $id "alias" . "others" (join ", " (without $model.aliases .)))) }}
+{{- end }}
+{{- $_ := set $named . $id }}
+{{- end }}
+{{- end }}
 {{- range $id, $model := .models }}
 {{- if not (has $id $allowed) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "model-without-tenant" "words" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}

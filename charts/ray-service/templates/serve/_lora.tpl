@@ -29,17 +29,25 @@
 {{- end }}
 {{- end }}
 
-{{- /* The ingress class of an application with adapters, or an empty map. Takes the application. */ -}}
+{{- /* The ingress class of an application with adapters or aliases, or an empty map. Takes the application. */ -}}
 {{- define "ray-service.ingressClass" -}}
 {{- $bases := dict }}
+{{- $aliases := dict }}
 {{- range $id, $model := .models }}
+{{- range $model.aliases }}
+{{- $_ := set $aliases . $id }}
+{{- end }}
 {{- range $name, $_ := $model.lora.adapters }}
 {{- $_ := set $bases $name $id }}
 {{- end }}
 {{- end }}
 {{- $class := dict }}
-{{- with $bases }}
-{{- $class = dict "ingress_cls" "rayhelm.runtime.adapter_ingress:AdapterIngress" "ingress_extra_kwargs" (dict "adapters" .) }}
+{{- if or $bases $aliases }}
+{{- $names := dict "adapters" $bases }}
+{{- with $aliases }}
+{{- $_ := set $names "aliases" . }}
+{{- end }}
+{{- $class = dict "ingress_cls" "rayhelm.runtime.adapter_ingress:AdapterIngress" "ingress_extra_kwargs" $names }}
 {{- end }}
 {{- $class | toJson }}
 {{- end }}

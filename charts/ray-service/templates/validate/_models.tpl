@@ -12,6 +12,8 @@
 {{- include "ray-service.validateSource" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validateAdapters" (dict "v" $v "path" $path "model" $model "taken" $taken) }}
 {{- $taken = concat $taken (keys $model.lora.adapters) }}
+{{- include "ray-service.validateAliases" (dict "v" $v "path" $path "model" $model "taken" $taken) }}
+{{- $taken = concat $taken $model.aliases }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -25,7 +25,8 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
         if task == "custom" and not operations:
             warn(f"{name}: not reachable through the gateway: its `application` has no `paths`")
             continue
-        found[name] = Model(task=task, operations=operations)
+        aliases = list(fleet.aliases_of(name)) if name in fleet.models else []
+        found[name] = Model(task=task, operations=operations, aliases=aliases)
     if not found:
         raise FleetError(
             Problem(

@@ -76,7 +76,8 @@ class AutoscalingPlan(Closed):
     initial_replicas: int
     """Replicas at the start of a cluster and after an edit of the model."""
     load_s: float
-    """Seconds until a new replica serves, on an existing node; an assumption."""
+    """Seconds until a new replica serves, an assumption: on an existing node, or with `nodeStart` of its pool on a new
+    one."""
     look_back_s: float
     """Seconds over which requests are averaged."""
     upscale_delay_s: float
@@ -153,6 +154,8 @@ class ModelPlan(Closed):
     """Target of autoscaling: requests in flight per replica."""
     max_ongoing_requests: int
     scaling: AutoscalingPlan
+    aliases: tuple[str, ...] = ()
+    """Further names that clients may send."""
     adapters: dict[str, AdapterPlan] = {}
     """LoRA adapters by the name that clients send."""
     adapter_slots: int = 0

@@ -58,7 +58,10 @@ def _build_plan(
     chosen = {name: choice.candidate for name, choice in placement.choices.items()}
     plans = {
         name: build_model_plan(
-            choice, placement.hosts[name], _read_speed(choice.candidate.split.inventory.pool.cluster, loaded)
+            choice,
+            placement.hosts[name],
+            _read_speed(choice.candidate.split.inventory.pool.cluster, loaded),
+            loaded.fleet.aliases_of(name),
         )
         for name, choice in placement.choices.items()
     }

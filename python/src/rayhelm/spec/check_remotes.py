@@ -7,7 +7,7 @@ from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE
 from rayhelm.spec.nearest import nearest
-from rayhelm.spec.remote_gateways import RemoteGateway
+from rayhelm.spec.remotes import Remote
 
 __all__ = ["check_clusters_of_name", "check_remotes"]
 
@@ -52,7 +52,9 @@ def _check_cluster(name: str, fleet: Fleet, document: Document) -> Iterator[Prob
         host = _find_host(other, remote, fleet)
         if not host:
             message = f"cluster `{other}` has no `gateway.host`, so this gateway has no address to forward requests to"
-            yield document.problem(path, message, Fix("host", f"{other}.example.com", "or `gateway.host` of that cluster"))
+            yield document.problem(
+                path, message, Fix("host", f"{other}.example.com", "or `gateway.host` of that cluster")
+            )
             continue
         if host == gateway.host:
             message = f"`{host}` is the host of cluster `{name}` itself: its gateway would forward requests to itself"
@@ -64,7 +66,7 @@ def _check_cluster(name: str, fleet: Fleet, document: Document) -> Iterator[Prob
             yield document.problem(path, message, Fix("host", f"gateway.{other}.example.com"))
 
 
-def _find_host(cluster: str, remote: RemoteGateway, fleet: Fleet) -> str | None:
+def _find_host(cluster: str, remote: Remote, fleet: Fleet) -> str | None:
     return remote.host or fleet.clusters[cluster].gateway.host
 
 
@@ -98,8 +100,8 @@ def check_clusters_of_name(name: str, fleet: Fleet, document: Document) -> Itera
         elif all(fleet.version_of(model) != STABLE for model in models):
             yield document.problem(
                 ("models", models[0], "servedAs", "version"),
-                f"cluster `{cluster}` has no version `{STABLE}` of `{name}`, so its gateway could not serve requests that"
-                f" name no version: add further replicas of `{name}` there, or use a pool of `{home}`",
+                f"cluster `{cluster}` has no version `{STABLE}` of `{name}`, so its gateway could not serve requests"
+                f" that name no version: add further replicas of `{name}` there, or use a pool of `{home}`",
                 Fix("../../pool", _first_pool(home, fleet)),
             )
 
@@ -118,9 +120,7 @@ def _first_pool(cluster: str, fleet: Fleet) -> str:
     return next(pool for pool in fleet.pools if fleet.pools[pool].cluster == cluster)
 
 
-def _report_not_joined(
-    model: str, name: str, cluster: str, home: str, fleet: Fleet, document: Document
-) -> Problem:
+def _report_not_joined(model: str, name: str, cluster: str, home: str, fleet: Fleet, document: Document) -> Problem:
     spec, path = fleet.models[model], ("models", model)
     remotes = fleet.clusters[home].gateway.remotes
     host = {} if fleet.clusters[cluster].gateway.host else {"host": f"{cluster}.example.com"}
@@ -128,8 +128,8 @@ def _report_not_joined(
     given = document.data.get("clusters", {}).get(home, {}).get("gateway", {}).get("remotes", {}) if remotes else {}
     return document.problem(
         (*path, "pool") if spec.pool else path,
-        f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{home}` reaches only services of `{home}`:"
-        f" use a pool of `{home}`, or join the gateways by `gateway.remotes`",
+        f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{home}` reaches only services of"
+        f" `{home}`: use a pool of `{home}`, or join the gateways by `gateway.remotes`",
         Fix("", _first_pool(home, fleet)) if spec.pool else Fix.removal("servedAs" if spec.served_as else ""),
         alternatives=[Fix(f"/clusters.{home}.gateway.remotes", {**given, cluster: remote})],
     )

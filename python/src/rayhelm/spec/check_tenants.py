@@ -45,7 +45,7 @@ def _check_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
         for index, model in enumerate(tenant.models):
             path = ("tenants", name, "models", index)
-            yield from reference(document, path, model, [*fleet.models, *fleet.adapters], "model")
+            yield from reference(document, path, model, [*fleet.models, *fleet.adapters, *fleet.aliases], "model")
             if model in fleet.models and fleet.served_name(model) != model:
                 known = fleet.served_name(model)
                 yield document.problem(path, f"clients call `{model}` as `{known}`", Fix("", known))

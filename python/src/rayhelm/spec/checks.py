@@ -6,6 +6,7 @@ from rayhelm.catalog.engine_arguments import load_owned_arguments
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.check_adapters import check_adapters
+from rayhelm.spec.check_aliases import check_aliases
 from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_engine_limits import check_engine_limits
 from rayhelm.spec.check_remotes import check_remotes
@@ -35,6 +36,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *check_served_as(fleet, document),
         *check_remotes(fleet, document),
         *check_adapters(fleet, document),
+        *check_aliases(fleet, document),
         *check_sources(fleet, document),
         *check_tenants(fleet, document),
     ]

@@ -78,6 +78,11 @@ class Fleet(Record):
         """Models that serve a name: the one with that name, then those that are served as it."""
         return (name, *(model for model in self._by_served_name.get(name, ()) if model != name))
 
+    def aliases_of(self, model: str) -> tuple[str, ...]:
+        """Further names of the served name of a model."""
+        base = self.models.get(self.served_name(model))
+        return base.aliases if base else ()
+
     def served_by(self, name: str) -> str:
         """Model that serves a name of clients: itself, or the base model of an adapter."""
         return self._adapters.get(name, name)
@@ -90,6 +95,11 @@ class Fleet(Record):
     def adapters(self) -> tuple[str, ...]:
         """Names of all adapters."""
         return tuple(self._adapters)
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Further names of all models."""
+        return tuple(alias for spec in self.models.values() for alias in spec.aliases)
 
     def pinned_cluster(self, model: str) -> str | None:
         """Cluster of the pool that a model of the service of `model` pins, if any."""

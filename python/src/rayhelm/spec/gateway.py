@@ -10,7 +10,7 @@ from rayhelm.spec.labels import LabelKey
 from rayhelm.spec.models import Replicas
 from rayhelm.spec.names import DnsName, Name, SecretName
 from rayhelm.spec.overrides import ChartValues
-from rayhelm.spec.remote_gateways import RemoteGateway
+from rayhelm.spec.remotes import Remote
 
 __all__ = ["Gateway"]
 
@@ -61,7 +61,7 @@ class Gateway(Record):
     requests_in_flight: Annotated[int, Field(ge=1, le=100_000)] | None = Field(default=None, examples=[100])
     """Autoscaling target: requests in flight per pod, in addition to CPU. Needs `prometheus`, and the Prometheus
     adapter with the rules of the chart `platform`."""
-    remotes: dict[Name, RemoteGateway] = Field(
+    remotes: dict[Name, Remote] = Field(
         default={},
         examples=[{"edge": {"certificateAuthority": {"configMap": "gateway-ca"}, "cidrs": ["203.0.113.10/32"]}}],
     )

@@ -163,6 +163,9 @@ class ModelSpec(Record):
     slo: Slo = Slo()
     served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
     """Serve the name of another model: as further replicas of it, or as another version."""
+    aliases: ListOf[ModelName] = Field(default=(), max_length=20, examples=[["gpt-4o-mini", "Qwen/Qwen3-8B"]])
+    """Further names that clients may send. Tenants that may call the model may use them; responses have the name of
+    the model. They need an `image` with rayhelm."""
     spill_above: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["planned"] | None = Field(
         default=None, examples=["planned"]
     )

@@ -151,6 +151,7 @@ def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
         source=str(source),
         task=model.task,
         lora=_build_tiny_adapters(model, source),
+        aliases=model.aliases,
         engine=Engine(
             max_model_len=context,
             max_num_seqs=sequences,

@@ -77,9 +77,7 @@ def _plan_adapter(name: str, fleet: Fleet) -> dict[str, VersionPlan]:
     return {STABLE: VersionPlan(weight=100, models={fleet.served_by(name): 100})}
 
 
-def plan_versions(
-    name: str, models: Mapping[str, ModelPlan], fleet: Fleet, cluster: str
-) -> dict[str, VersionPlan]:
+def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet, cluster: str) -> dict[str, VersionPlan]:
     """Return the versions that a cluster has of the model that clients call `name`, with their weights in percent;
     `stable` gets what is left."""
     by_version: dict[str, list[str]] = {}

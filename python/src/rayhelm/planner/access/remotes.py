@@ -173,6 +173,6 @@ def warn_remotes(gateways: Mapping[str, GatewayPlan], fleet: Fleet) -> Iterator[
             for name, gateway in gateways.items():
                 if version not in gateway.versions.get(model, {version: None}):
                     yield (
-                        f"tenant `{tenant}` is pinned to version `{version}` of `{model}`, which cluster `{name}` does not"
-                        " have: its requests get the other versions there"
+                        f"tenant `{tenant}` is pinned to version `{version}` of `{model}`, which cluster `{name}` does"
+                        " not have: its requests get the other versions there"
                     )

@@ -25,9 +25,13 @@ __all__ = ["build_model_plan"]
 
 
 def build_model_plan(
-    choice: Choice, hosts: tuple[HostInventory, ...], read_gib_per_s: float | None = None
+    choice: Choice,
+    hosts: tuple[HostInventory, ...],
+    read_gib_per_s: float | None = None,
+    aliases: tuple[str, ...] = (),
 ) -> ModelPlan:
-    """Build the plan of a model. `read_gib_per_s`: rate at which a node reads weights; None if the fleet sets none."""
+    """Build the plan of a model. `read_gib_per_s`: rate at which a node reads weights; None if the fleet sets none.
+    `aliases`: further names of its served name."""
     chosen = choice.candidate
     model_spec, split = chosen.model_spec, chosen.split
     spec, hour, slots = model_spec.declared, chosen.price_per_hour, model_spec.adapters
@@ -68,6 +72,7 @@ def build_model_plan(
         target_ongoing_requests=target,
         max_ongoing_requests=max(2, ceil(1.5 * target)),
         scaling=scaling,
+        aliases=aliases,
         adapters={
             name: AdapterPlan(
                 source=adapter.source,

@@ -101,6 +101,7 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         task=plan.task,
         engine=_build_engine(plan),
         lora=_build_lora(plan),
+        aliases=list(plan.aliases),
         worker_groups=groups,
         gpu_fraction=plan.gpu_fraction,
         placement_strategy="STRICT_PACK" if one_node else "PACK",

@@ -113,6 +113,7 @@ def _build_model(
             for name, version in planned.versions[model].items()
         },
         prefix_cache=ModelPrefixCache(shared_reason=planned.prefix_caches.get(model, "")),
+        aliases=list(fleet.models[model].aliases) if model in fleet.models else [],
         operations=list_operations(model, fleet),
         spill_above=planned.spill_above.get(model, 0),
     )

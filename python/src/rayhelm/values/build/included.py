@@ -23,12 +23,13 @@ def find_images_without_rayhelm(models: Iterable[ModelPlan], loaded: LoadedFleet
 
 
 def find_missing_for_adapters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
-    """Return a problem for each image without rayhelm that serves adapters."""
+    """Return a problem for each image without rayhelm that serves adapters or aliases."""
     for name, model in plan.models.items():
-        if model.adapters:
+        key = "adapters" if model.adapters else "aliases" if model.aliases else ""
+        if key:
             for what, fix in find_images_without_rayhelm(plan.of_service(model.service), loaded):
-                why = f"adapters need the ingress of rayhelm, and the image of {what} lacks rayhelm"
-                yield loaded.document.problem(("models", name, "adapters"), why, fix)
+                why = f"{key} need the ingress of rayhelm, and the image of {what} lacks rayhelm"
+                yield loaded.document.problem(("models", name, key), why, fix)
 
 
 def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:

@@ -84,6 +84,9 @@ class Model(Values):
     so clients use these at `<path>/...` only."""
     path: Path | Literal[""] = ""
     """URL path of the model; empty: `/<model>`."""
+    aliases: list[ModelId] = []
+    """Further names of the model, for the field `model` of requests to `/v1/...`. Tenants that may call the model may
+    use them. The Serve application must accept them too: `aliases` of the model in its `ray-service` release."""
     versions: dict[Name, Version] = {}
     """Versions of the model, by name. Clients can select one with the header `x-model-version`."""
     load_balancing: LoadBalancing = LoadBalancing()

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Values
 
-__all__ = ["Lora", "LoraAdapter"]
+__all__ = ["AdapterName", "Lora", "LoraAdapter"]
 
 AdapterName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=96)]
 Source = Annotated[

@@ -8,7 +8,7 @@ from pydantic import Field
 from rayhelm.catalog.tasks import VllmTask
 from rayhelm.values.common.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.accelerators import AcceleratorType
-from rayhelm.values.ray_service.adapters import Lora
+from rayhelm.values.ray_service.adapters import AdapterName, Lora
 from rayhelm.values.ray_service.engine import Engine
 
 __all__ = [
@@ -123,6 +123,9 @@ class ServedModel(Values):
     """Engine arguments of vLLM."""
     lora: Lora = Lora()
     """LoRA adapters, for the task `chat`."""
+    aliases: list[AdapterName] = []
+    """Further names that requests may have in `model`. The ingress replaces them by the name of the model, which
+    responses have. They need `image.includesRayhelm`."""
     accelerator: Accelerator = Accelerator()
     """Hardware of the engine."""
     accelerator_type: AcceleratorType | None = None

@@ -10,10 +10,10 @@ from rayhelm.spec.names import DnsName, SecretName
 from rayhelm.spec.redis import Cidr
 from rayhelm.spec.units import Duration, PricePerGigabyte
 
-__all__ = ["RemoteGateway"]
+__all__ = ["Remote"]
 
 
-class CertificateAuthority(Record):
+class RemoteAuthority(Record):
     """Certificates that sign the certificate of a gateway, in the namespace of the gateway that verifies it."""
 
     config_map: SecretName | None = Field(default=None, examples=["gateway-ca"])
@@ -27,17 +27,17 @@ class CertificateAuthority(Record):
     def _check_one(self) -> Self:
         if bool(self.config_map) == bool(self.secret):
             raise Refusal(
-                "it needs exactly one of `configMap` and `secret`: the gateway verifies the certificate of the other one",
+                "it needs exactly one of `configMap` and `secret`: the gateway verifies the certificate of the other",
                 Fix.removal("secret") if self.secret else Fix("configMap", "gateway-ca"),
             )
         return self
 
 
-class RemoteGateway(Record):
+class Remote(Record):
     """The gateway of another cluster. The models that both clusters serve under one name are forwarded to it when no
     endpoint is available here, or above `models.NAME.spillAbove`."""
 
-    certificate_authority: CertificateAuthority = Field(examples=[{"configMap": "gateway-ca"}])
+    certificate_authority: RemoteAuthority = Field(examples=[{"configMap": "gateway-ca"}])
     """Certificates that sign its certificate. Requests never go there in plain text."""
     cidrs: ListOf[Cidr] = Field(min_length=1, examples=[["203.0.113.10/32"]])
     """Addresses of its host; the NetworkPolicy allows egress to them."""
