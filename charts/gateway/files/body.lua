@@ -124,6 +124,14 @@ local function find_prefix(body)
   return sub(text, 1, (find_string_end(body, quote) or 0) - quote - 2)
 end
 
+-- The text that selects an endpoint. sessions.lua is loaded only if a model has `loadBalancing.session.fields`.
+local function find_affinity(body, model)
+  if PREFIX_BYTES == 0 then return "" end
+  local session = sessions and sessions.of[model]
+  if not session then return find_prefix(body) end
+  return sessions.find_key(body, session, find_model) or sub(find_prefix(body), 1, session.prefix_bytes)
+end
+
 local function parse(body, is_complete, operation)
   local is_escaped = find(body, "\\u00", 1, true)
   local model = is_complete and find_model_fast(body, is_escaped)
@@ -135,7 +143,7 @@ local function parse(body, is_complete, operation)
     output, failure = fields.check(body, operation, found, repeated)
     if not output then return failure end
   end
-  return "ok " .. output .. " " .. model .. " " .. (PREFIX_BYTES > 0 and find_prefix(body) or "")
+  return "ok " .. output .. " " .. model .. " " .. find_affinity(body, model)
 end
 
 core.register_action("parse_body", { "http-req" }, function(txn)

@@ -17,8 +17,12 @@
 {{- $unchecked := and $several (not $remotes) }}
 backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if and $several (get $data.tasks $model.task).has_shared_prefix (eq $model.loadBalancing.kind "PrefixHash") }}
+  {{- if include "gateway.hasSession" (dict "tasks" $data.tasks "model" $model) }}
+  {{- include "gateway.balanceSession" (dict "id" $id "model" $model) | nindent 2 }}
+  {{- else }}
   # `MODEL PREFIX` of `ok OUTPUT MODEL PREFIX`
   balance hash var(txn.parsed),bytes(14,{{ add 1 (len $id) (int $model.loadBalancing.prefixBytes) }})
+  {{- end }}
   hash-type consistent
   hash-balance-factor {{ int $model.loadBalancing.loadPercent }}
   {{- else }}

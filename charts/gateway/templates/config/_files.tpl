@@ -34,6 +34,10 @@
 {{- end }}
 {{- $_ := set $files "oidc.json" (include "gateway.oidcFile" $data) }}
 {{- end }}
+{{- with include "gateway.mapSessions" $data | trim }}
+{{- $_ := set $files "sessions.lua" ($root.Files.Get "files/sessions.lua") }}
+{{- $_ := set $files "sessions.map" (printf "%s\n" .) }}
+{{- end }}
 {{- if include "gateway.hasBuckets" .v | trim }}
 {{- range list "buckets.lua" "usage.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}

@@ -26,6 +26,9 @@ frontend http
   {{- with include "gateway.frontendBuckets" . }}
   {{- . | trim | nindent 2 }}
   {{- end }}
+  {{- with include "gateway.frontendSessions" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with include "gateway.frontendTrace" .v }}
   {{- . | trim | nindent 2 }}
   {{- end }}

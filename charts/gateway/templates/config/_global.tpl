@@ -73,6 +73,7 @@ global
   {{- end }}
   {{- with include "gateway.loadSalt" $ | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread fields.lua
+  {{- with include "gateway.loadSessions" $ | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
   lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}
 

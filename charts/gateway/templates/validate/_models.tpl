@@ -15,6 +15,7 @@
 {{- $_ := set $named . $id }}
 {{- end }}
 {{- end }}
+{{- $tasks := .root.Files.Get "files/tasks.json" | fromJson }}
 {{- range $id, $model := .models }}
 {{- if not (has $id $allowed) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "model-without-tenant" "words" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}
@@ -39,6 +40,10 @@
 {{- $custom := eq $model.task "custom" }}
 {{- if and $custom (not $model.operations) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "operations-missing" "words" (dict "model" $id)) }}
+{{- end }}
+{{- $session := $model.loadBalancing.session }}
+{{- if and (or $session.header $session.fields) (not (include "gateway.hasSession" (dict "tasks" $tasks "model" $model))) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "session-unused" "words" (dict "model" $id "task" $model.task "kind" $model.loadBalancing.kind)) }}
 {{- end }}
 {{- if and $model.operations (not $custom) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "operations-task" "words" (dict "model" $id "task" $model.task)) }}

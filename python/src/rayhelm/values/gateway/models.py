@@ -49,12 +49,26 @@ class Version(Values):
     """Servers of this version, by name."""
 
 
+class Session(Values):
+    """What names the session of a request, such as a user or a conversation. Requests of one session then go to the same
+    endpoint, whatever their prompts are."""
+
+    header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]*$", max_length=64)] = ""
+    """Header with the session, such as `x-session-id`; empty: none. Model servers do not get `x-session-id`."""
+    fields: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)]] = []
+    """Fields of the body with the session, such as `prompt_cache_key` and `user`, if the request has no such header. The
+    first one that is a text counts. Model servers get them unchanged."""
+
+
 class LoadBalancing(Values):
     """How the endpoint of a version is selected. Has no effect with one endpoint."""
 
     kind: Literal["PrefixHash", "LeastConnections"] = "PrefixHash"
     """`PrefixHash` sends chats that start alike to the endpoint that has this prefix in its cache. `LeastConnections`
     sends a request to the endpoint with the fewest requests in flight; every task other than `chat` uses it."""
+    session: Session = Session()
+    """With `PrefixHash`: select the endpoint by the session of a request. A request without one is selected by its
+    prefix."""
     prefix_bytes: Annotated[int, Field(ge=16, le=4096)] = 256
     """Length of the prefix: this many bytes of the first message, or of the prompt."""
     load_percent: Annotated[int, Field(ge=101, le=1000)] = 150

@@ -1,0 +1,48 @@
+{{- /* Endpoints by session (`loadBalancing.session`). A header is read in the frontend, before the headers of the request are
+       removed; a field is read by sessions.lua. Rendered only for models with a session. */ -}}
+
+{{- /* `true` if requests of the model are hashed by session. Takes (dict tasks model). */ -}}
+{{- define "gateway.hasSession" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.hasSession" "given" . "names" (list "tasks" "model")) -}}
+{{- $balancing := .model.loadBalancing }}
+{{- if and (get .tasks .model.task).has_shared_prefix (eq $balancing.kind "PrefixHash") (or $balancing.session.header $balancing.session.fields) }}true{{ end }}
+{{- end }}
+
+{{- /* MODEL PREFIX_BYTES FIELDS */ -}}
+{{- define "gateway.mapSessions" -}}
+{{- range $id, $model := .v.models }}
+{{- if and $model.loadBalancing.session.fields (include "gateway.hasSession" (dict "tasks" $.tasks "model" $model)) }}
+{{ $id }} {{ int $model.loadBalancing.prefixBytes }} {{ join "," $model.loadBalancing.session.fields }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.loadSessions" -}}
+{{- if include "gateway.mapSessions" . | trim }}
+lua-load-per-thread sessions.lua
+{{- end }}
+{{- end }}
+
+{{- define "gateway.frontendSessions" -}}
+{{- $models := dict }}
+{{- range $id, $model := .v.models }}
+{{- if include "gateway.hasSession" (dict "tasks" $.tasks "model" $model) }}
+{{- with $model.loadBalancing.session.header }}
+{{- $_ := set $models (lower .) (append (get $models (lower .) | default list) $id) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $header, $ids := $models }}
+http-request set-var(txn.session) req.fhdr({{ $header }}) if { req.fhdr({{ $header }}),length gt 0 } { var(txn.model) -m str {{ join " " $ids }} }
+{{- end }}
+{{- end }}
+
+{{- /* What a backend hashes, with the rule before it. `ok OUTPUT MODEL PREFIX` has a session of the body instead of the prefix,
+       and sessions.lua bounds both. Takes (dict id model). */ -}}
+{{- define "gateway.balanceSession" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.balanceSession" "given" . "names" (list "id" "model")) -}}
+{{- $balancing := .model.loadBalancing }}
+{{- $bytes := not (empty $balancing.session.fields) | ternary "" (printf ",%d" (add 1 (len .id) (int $balancing.prefixBytes))) }}
+http-request set-var(txn.session) var(txn.parsed),bytes(14{{ $bytes }}) unless { var(txn.session) -m found }
+balance hash var(txn.session)
+{{- end }}
