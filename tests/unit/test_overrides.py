@@ -96,6 +96,15 @@ def test_override_of_a_service_wins_over_its_pool() -> None:
     assert (found["workerGroups"]["gpu"]["shmSize"], found["workerGroups"]["gpu"]["tmpSize"]) == ("12Gi", "5Gi")
 
 
+def test_override_of_a_gateway_selects_endpoints_by_session() -> None:
+    session = "{header: x-session-id, fields: [user]}"
+    rendered = render(gateway=f"{{models: {{chat: {{loadBalancing: {{session: {session}}}}}}}}}")
+    (gateway,) = (each.values for each in rendered.releases if each.chart == "gateway")
+    assert isinstance(gateway, GatewayValues)
+    found = gateway.models["chat"].load_balancing
+    assert (found.kind, found.session.header, found.session.fields) == ("PrefixHash", "x-session-id", ["user"])
+
+
 def test_override_of_a_gateway_reaches_its_chart_and_the_tenants() -> None:
     rendered = render(gateway="{listen: {port: 9080}, timeouts: {serverSeconds: 1800}}")
     (gateway,) = (each.values for each in rendered.releases if each.chart == "gateway")

@@ -25,6 +25,7 @@ lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
 http-request set-var(txn.bucket) var(txn.tenant),map_str(limits.map),word(3,' ')
 http-request set-var(txn.passes_at) var(txn.tenant),map_str_int(buckets.map)
 http-request set-var(txn.bucket_wait) var(txn.now),sub(txn.passes_at),neg if { var(txn.passes_at) -m found }
+{{- include "gateway.rateHeadersBucket" . }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "tokens-exceeded" "header" "retry-after %[var(txn.bucket_wait),add(999),div(1000)]") }} if { var(txn.bucket_wait) -m int gt 0 }
 {{- end }}
 {{- end }}

@@ -25,11 +25,14 @@ acl has_remaining var(txn.remaining) -m int gt 0
 # Milliseconds until the condition is false: in this window, or in the next one.
 http-request set-var(txn.wait) var(txn.remaining),mul({{ $window }}),div(txn.count_before),neg,add(txn.window_left) if is_above_rate has_remaining
 http-request set-var(txn.wait) var(txn.rate),mul({{ $window }}),div(txn.count),neg,add(txn.window_left),add({{ $window }}) if is_above_rate !has_remaining
+{{- include "gateway.rateHeadersBefore" . }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "rate-exceeded" "header" "retry-after %[var(txn.wait),div(1000),add(1)]") }} if is_above_rate
 {{- with include "gateway.refuseBuckets" . }}
 {{- . | trim | nindent 0 }}
 {{- end }}
 http-request sc-inc-gpc0(4)
+{{- include "gateway.rateHeadersAfter" . }}
+{{- include "gateway.rateHeaders" . }}
 {{- end }}
 
 {{- /* An entry is valid for two windows. */ -}}

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Values
 
-__all__ = ["Limits", "RequestValidation", "Retries", "Timeouts"]
+__all__ = ["Limits", "RateLimitHeaders", "RequestValidation", "Retries", "Timeouts"]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[int, Field(ge=1, le=2_000_000)]
@@ -29,6 +29,15 @@ class Limits(Values):
     Further connections of that address are closed at once; with three quarters of all connections in use, a fifth of
     the percentage applies. An IPv6 address counts as its /64 network. 100: no limit, for clients that all connect
     through one proxy."""
+
+
+class RateLimitHeaders(Values):
+    """Response headers with the limits of the tenant, as OpenAI names them: `x-ratelimit-limit-requests`,
+    `x-ratelimit-remaining-requests`, `x-ratelimit-reset-requests`, and the same for `-tokens` if the tenant has
+    `tokensPerMinute`."""
+
+    enabled: bool = False
+    """Send them."""
 
 
 class Timeouts(Values):
