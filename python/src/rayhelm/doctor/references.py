@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from rayhelm.doctor.jwks import JWKS_FILE
+
 __all__ = ["SecretReference", "find_pod_specs", "list_references"]
 
 
@@ -14,6 +16,8 @@ class SecretReference(NamedTuple):
     key: str
     """Empty if the pod mounts all keys."""
     is_optional: bool
+    is_jwks: bool = False
+    """It has the keys of tokens, which have a check of their own."""
 
 
 def find_pod_specs(item: Any) -> Iterator[dict[str, Any]]:
@@ -41,8 +45,8 @@ def list_references(spec: dict[str, Any], namespace: str) -> Iterator[SecretRefe
     for volume in spec.get("volumes") or []:
         for source in (volume, *((volume.get("projected") or {}).get("sources") or [])):
             if named := source.get("secret"):
-                for key in [item["key"] for item in named.get("items") or []] or [""]:
-                    yield _of(named, namespace, key)
+                for item in named.get("items") or [{"key": ""}]:
+                    yield _of(named, namespace, item["key"])._replace(is_jwks=item.get("path") == JWKS_FILE)
     for named in spec.get("imagePullSecrets") or []:
         yield _of(named, namespace, ".dockerconfigjson")
 

@@ -31,7 +31,10 @@ def find_wanted(facts: Facts) -> dict[tuple[str, str], list[SecretReference]]:
 
 def _find(facts: Facts) -> Iterator[Finding]:
     refused: list[tuple[str, str]] = []
-    for (namespace, name), references in sorted(find_wanted(facts).items()):
+    for (namespace, name), wanted in sorted(find_wanted(facts).items()):
+        references = [each for each in wanted if not each.is_jwks]
+        if not references:
+            continue
         try:
             secret = facts.reader.get(SECRETS, name, namespace)
         except ForbiddenError:
