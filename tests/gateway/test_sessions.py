@@ -41,7 +41,7 @@ def by_header(three):
 
 
 def find_endpoints(gateway, bodies, headers=()):
-    """Return the endpoint of each body, one after the other: a session that HAProxy still counts could move the next."""
+    """Return the endpoint of each body, one after the other: a request that HAProxy still counts could move another."""
     gateway.wait_until_idle()
     with gateway.connect() as connection:
         return [connection.request(CHAT, body, headers=headers).endpoint for body in bodies]

@@ -1,4 +1,4 @@
-"""JSON Web Key Sets that gateways mount, and whether a gateway can use one: `charts/gateway/files/jwks.lua` in Python."""
+"""JSON Web Key Sets that gateways mount, and whether a gateway can use one, as its `jwks.lua` decides."""
 
 import json
 import re

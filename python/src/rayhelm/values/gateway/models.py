@@ -50,14 +50,14 @@ class Version(Values):
 
 
 class Session(Values):
-    """What names the session of a request, such as a user or a conversation. Requests of one session then go to the same
-    endpoint, whatever their prompts are."""
+    """What names the session of a request, such as a user or a conversation. Requests of one session then go to the
+    same endpoint, whatever their prompts are."""
 
     header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]*$", max_length=64)] = ""
     """Header with the session, such as `x-session-id`; empty: none. Model servers do not get `x-session-id`."""
     fields: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)]] = []
-    """Fields of the body with the session, such as `prompt_cache_key` and `user`, if the request has no such header. The
-    first one that is a text counts. Model servers get them unchanged."""
+    """Fields of the body with the session, such as `prompt_cache_key` and `user`, if the request has no such header.
+    The first one that is a text counts. Model servers get them unchanged."""
 
 
 class LoadBalancing(Values):
