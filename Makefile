@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes R
 
 verify-mutations: setup ## check that the tests notice small faults in COMMITS (default HEAD); resumes; up to an hour each
 	@$(bin)/python ci/mutate.py $(or $(COMMITS),HEAD)
+
+verify-bodies: setup ## compare two million mutated bodies as the gateway and Python read them, and write the result; resumes
+	@PYTHONPATH=tests $(bin)/python -m gateway.verify_bodies
 
 verify-diff: tools ## make random edits of a RayService with the real operator, and write what it did (5 minutes)
 	@RAYHELM_VERIFY_DIFF=1 ci/stage "random edits" $(bin)/pytest tests/cluster/test_random_edits.py
