@@ -1,5 +1,7 @@
 """Responses of a faulty or hostile model server."""
 
+import asyncio
+
 import pytest
 
 from gateway.kit import minimal_values, start_gateway, start_upstreams
@@ -31,19 +33,84 @@ def test_request_of_http_1_1_without_host_gets_400(environment):
     assert gateway.send(head % 0).status == 200, "HTTP/1.0 has no such header"
 
 
-def test_forged_version_of_an_interim_response_is_not_in_the_final_one(environment):
-    """HAProxy forwards interim responses as they are."""
+CHAT = "/v1/chat/completions"
+FINAL = b"HTTP/1.1 200 OK\r\nx-model-version: forged\r\ncontent-length: 2\r\n\r\n{}"
+INTERIM = [b"100 Continue", b"102 Processing", b"103 Early Hints", b"199 Odd"]
+
+
+def send_interim(one, *lines, pause=0.0):
+    async def respond(request, reply):
+        for line in lines:
+            await reply.raw(b"HTTP/1.1 %s\r\nx-model-version: forged\r\n\r\n" % line)
+            await asyncio.sleep(pause)
+        await reply.raw(FINAL)
+
+    one.respond = respond
+
+
+def receive(gateway, data):
+    with gateway.connect() as connection:
+        connection.send(data)
+        return connection.receive_all()
+
+
+def split_responses(data):
+    """Return the heads of all responses, and the body of the last one."""
+    *heads, body = data.split(b"\r\n\r\n")
+    return heads, body
+
+
+@pytest.mark.parametrize("pause", [0, 0.1])
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+@pytest.mark.parametrize("lines", [*([line] for line in INTERIM), INTERIM * 3])
+def test_headers_of_the_final_response_are_the_gateways(environment, lines, version, pause):
+    """HAProxy forwards interim responses as they are: SECURITY.md has what clients do with them."""
+    gateway, one = environment
+    send_interim(one, *lines, pause=pause)
+    name = f"r{len(one.requests)}"
+    sent = build_request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", name), ("Connection", "close")])
+    (*interim, final), body = split_responses(receive(gateway, sent.replace(b"HTTP/1.1", version)))
+    assert interim == [b"HTTP/1.1 %s\r\nx-model-version: forged" % line for line in lines]
+    assert final.startswith(b"HTTP/1.1 200 ")
+    assert final.count(b"x-model-version: stable") == final.count(b"x-request-id: %s" % name.encode()) == 1
+    assert b"forged" not in final
+    assert body == b"{}"
+    assert gateway.log_entry(name)["status"] == 200
+
+
+def test_next_response_of_the_connection_is_its_own_after_an_interim_one(environment):
+    gateway, one = environment
+    send_interim(one, b"103 Early Hints")
+    with gateway.connect() as connection:
+        connection.send(build_request(CHAT, {"model": "llama"}))
+        wanted = b"\r\n\r\n{}"
+        received = b""
+        while not received.endswith(wanted):
+            received += connection.receive(1)
+        assert connection.request("/v1/models").json()["object"] == "list"
+
+
+def test_request_is_retried_when_its_server_closes_after_an_interim_response(environment):
     gateway, one = environment
 
     async def respond(request, reply):
         await reply.raw(b"HTTP/1.1 103 Early Hints\r\nx-model-version: forged\r\n\r\n")
-        await reply.raw(b"HTTP/1.1 200 OK\r\nx-model-version: forged\r\ncontent-length: 2\r\n\r\n{}")
+        await asyncio.sleep(0.1)
+        reply.drop()
 
     one.respond = respond
-    with gateway.connect() as connection:
-        connection.send(build_request("/v1/chat/completions", {"model": "llama"}, headers=[("Connection", "close")]))
-        interim, final = connection.receive_all().split(b"\r\n\r\n", 1)
-    assert interim.startswith(b"HTTP/1.1 103 ")
-    assert final.startswith(b"HTTP/1.1 200 ")
-    assert b"x-model-version: stable\r\n" in final
+    received = receive(gateway, build_request(CHAT, {"model": "llama"}, headers=[("Connection", "close")]))
+    (*interim, final), _ = split_responses(received)
+    assert interim == [b"HTTP/1.1 103 Early Hints\r\nx-model-version: forged"] * 2
+    assert final.startswith(b"HTTP/1.1 502 ")
     assert b"forged" not in final
+
+
+def test_switched_protocol_becomes_502(environment):
+    gateway, one = environment
+
+    async def respond(request, reply):
+        await reply.raw(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+
+    one.respond = respond
+    assert gateway.chat().status == 502
