@@ -234,3 +234,13 @@ def test_client_that_disconnects_while_sending_leaves_nothing(gateway, one):
         )
     assert gateway.log_entry("left")["status"] in (400, 408)
     assert len(one.requests) == before
+
+
+def test_header_limit_may_be_larger_than_the_body_limit():
+    """The buffer holds both, so headers up to the limit fit into it."""
+    limits = {"bodyBytes": 1024, "headerBytes": 65_536}
+    with start_upstreams("one") as (one,), start_gateway(minimal_values(one, {"limits": limits})) as gateway:
+        assert gateway.chat(headers=[("X-Large", "x" * 60_000)]).status == 200
+        assert len(one.requests[-1].header("x-large")) == 60_000
+        refused = gateway.chat(headers=[("X-Large", "x" * 65_536)])
+        assert (refused.status, refused.error["code"]) == (431, "headers_too_large")
