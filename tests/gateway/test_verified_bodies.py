@@ -21,7 +21,7 @@ def test_no_mutated_body_is_read_in_two_ways(parser):
     found = compare(bodies, read_bodies(bodies, parser))
     assert found.differences == []
     assert found.bodies == COUNT
-    assert all(found.accepted[way] > COUNT / 10 for way in WAYS), "enough bodies must be valid"
+    assert all(found.accepted[kind] > COUNT / 10 for kind in WAYS), "enough bodies must be valid"
     assert {"model-duplicate", "model-missing", "model-not-string", "body-not-json"} <= set(found.refused)
 
 
@@ -56,4 +56,4 @@ def test_result_belongs_to_the_present_inputs(parser):
     assert result["inputs"] == compute_digest(parser)
     assert result["bodies"] >= BODIES
     assert result["differences"] == 0
-    assert min(result["accepted"][way] for way in WAYS) > BODIES / 10
+    assert min(result["accepted"][kind] for kind in WAYS) > BODIES / 10

@@ -1,7 +1,7 @@
 """Compare two million mutated bodies as the gateway's parser and Python's parser read them, and write the result.
 
-`make verify-bodies` runs this. It works in chunks that have a seed each, in several processes, and goes on where it was
-interrupted. CI reads one chunk and checks that the result belongs to the present inputs.
+`make verify-bodies` runs this. It works in chunks that have a seed each, in several processes, and continues after an
+interruption. CI reads one chunk and checks that the result belongs to the present inputs.
 """
 
 import argparse

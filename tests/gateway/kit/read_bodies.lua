@@ -1,4 +1,4 @@
--- Reads each body of a file with the gateway's parser, in the three ways in which HAProxy calls it, and writes the results. A
+-- Reads each body of a file with the gateway's parser, as HAProxy calls it for small, large and chunked bodies, and writes the results. A
 -- body has its length before it, in eight digits. A line of results has three words: the model, or `!` and an error.
 local bodies, results, operation = ...
 local convert, act = parsers["parse_body:converter"], parsers["parse_body:action"]

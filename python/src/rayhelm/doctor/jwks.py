@@ -90,7 +90,8 @@ def _refuse_constant(name: str) -> Any:
 
 def _find_algorithm(key: dict[str, Any]) -> str:
     kid, use, operations = key.get("kid"), key.get("use", "sig"), key.get("key_ops", ["verify"])
-    found = {"RSA": _find_rsa, "EC": _find_ec}.get(str(key.get("kty")), lambda key: "")(key)
+    finder = {"RSA": _find_rsa, "EC": _find_ec}.get(str(key.get("kty")))
+    found = finder(key) if finder else ""
     is_used = isinstance(kid, str) and kid and use == "sig" and isinstance(operations, list) and "verify" in operations
     return found if is_used and key.get("alg", found) == found else ""
 
