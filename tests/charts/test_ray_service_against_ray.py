@@ -108,6 +108,43 @@ def test_serve_config_check_names_a_bad_value_of_a_model_with_ranks(path, value,
     assert problem.path.startswith("applications.0.args")
 
 
+def test_ray_builds_an_application_with_both_kinds_of_replicas():
+    from ray.serve._private.build_app import build_app
+    from ray.serve.llm import build_pd_openai_app
+
+    (app,) = serve_config(base="prefill-decode/llama-70b")["applications"]
+    built = build_app(build_pd_openai_app(app["args"]), name="llama-70b")
+    deployments = {each.name: each for each in built.deployments}
+    assert {name: each.func_or_class.__name__ for name, each in deployments.items() if ":" in name} == {
+        "Decode:llama-70b": "PDDecodeServer",
+        "Prefill:llama-70b": "PDPrefillServer",
+    }
+    scaling = {name: each._deployment_config.autoscaling_config for name, each in deployments.items()}
+    assert (scaling["Prefill:llama-70b"].max_replicas, scaling["Decode:llama-70b"].max_replicas) == (5, 4)
+    assert scaling["Prefill:llama-70b"].target_ongoing_requests == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        ("prefill_config.engine_kwargs.kv_transfer_config", None, "kv_transfer_config is required"),
+        ("decode_config.model_loading_config.model_id", "other", "P/D model id mismatch"),
+        ("prefill_config.lora_config", {"max_num_adapters_per_replica": 2}, "must be configured on both"),
+        ("prefill_config.engine_kwargs.max_model_length", 1, "Unknown engine argument: max_model_length"),
+        ("decode_config.accelerator_type", "H1000", "Unsupported accelerator type"),
+        ("decode_config.engine_kwargs.kv_transfer_config.kv_connector", "MadeUp", "no connector MadeUp"),
+        ("prefill_config.engine_kwargs.kv_transfer_config.kv_rank", "one", "kv_rank"),
+        ("llm_configs", [], "has no argument llm_configs"),
+    ],
+)
+def test_serve_config_check_names_a_bad_value_of_a_model_with_both_kinds(path, value, complaint):
+    config = serve_config(base="prefill-decode/llama-70b")
+    put(config["applications"][0]["args"], path.split("."), value)
+    problem, *_ = check_serve_config(json.dumps(config))
+    assert complaint in problem.message
+    assert problem.path.startswith("applications.0.args")
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import llm_config, over, ray_service, serve_config
+from charts.kit import chat, llm_config, over, ray_service, serve_config
 
 
 def model(**values):
@@ -143,6 +143,53 @@ def test_expert_parallel_model_is_built_by_the_usual_builder():
         8,
         True,
     )
+
+
+def test_prompts_and_answers_are_built_by_the_builder_for_both_kinds():
+    (app,) = serve_config(base="prefill-decode/llama-70b")["applications"]
+    assert app["import_path"] == "ray.serve.llm:build_pd_openai_app"
+    assert app["args"].keys() == {"prefill_config", "decode_config", "ingress_deployment_config"}
+    prefill, decode = app["args"]["prefill_config"], app["args"]["decode_config"]
+    assert prefill["model_loading_config"] == decode["model_loading_config"]
+    assert prefill["engine_kwargs"].pop("kv_transfer_config") == {
+        "kv_connector": "NixlConnector",
+        "kv_role": "kv_producer",
+    }
+    assert decode["engine_kwargs"].pop("kv_transfer_config") == {
+        "kv_connector": "NixlConnector",
+        "kv_role": "kv_consumer",
+    }
+    assert prefill["engine_kwargs"] == decode["engine_kwargs"]
+    counts = [each["deployment_config"]["autoscaling_config"]["max_replicas"] for each in (prefill, decode)]
+    targets = [each["deployment_config"]["autoscaling_config"]["target_ongoing_requests"] for each in (prefill, decode)]
+    assert counts == [5, 4]
+    assert targets[0] < targets[1]
+
+
+def test_router_of_a_model_chooses_among_replicas_for_prompts():
+    config = serve_config(
+        chat(router={"kind": "PrefixAffinity"}, prefill={"autoscaling": {"targetOngoingRequests": 2}})
+        | {"workerGroups": {"gpu": {"maxReplicas": 3}}}
+    )
+    args = config["applications"][0]["args"]
+    assert "PrefixCacheAffinityRouter" in str(args["prefill_config"]["deployment_config"])
+    assert "request_router_config" not in args["decode_config"]["deployment_config"]
+    assert args["prefill_config"]["deployment_config"]["max_ongoing_requests"] == 3
+
+
+def test_options_of_the_connector_are_passed_to_both_engines():
+    prefill = {
+        "autoscaling": {"targetOngoingRequests": 2},
+        "connector": "LMCacheConnectorV1",
+        "connectorOptions": {"discard_partial_chunks": False},
+    }
+    args = serve_config(chat(prefill=prefill) | {"workerGroups": {"gpu": {"maxReplicas": 3}}})["applications"][0][
+        "args"
+    ]
+    for key in ("prefill_config", "decode_config"):
+        transfer = args[key]["engine_kwargs"]["kv_transfer_config"]
+        assert transfer["kv_connector"] == "LMCacheConnectorV1"
+        assert transfer["kv_connector_extra_config"] == {"discard_partial_chunks": False}
 
 
 def test_cpu_engine_reserves_cpus():

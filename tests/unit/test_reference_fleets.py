@@ -35,6 +35,7 @@ def test_reference_fleets_are_complete() -> None:
         "expert-parallel",
         "homelab",
         "multi-node",
+        "prefill-decode",
         "shared-gpus",
         "single-gpu",
         "three-tiers",

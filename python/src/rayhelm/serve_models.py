@@ -3,15 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DP_BUILDER", "LLM_BUILDER", "list_llm_configs"]
+__all__ = ["DP_BUILDER", "LLM_BUILDER", "PD_BUILDER", "list_engine_configs", "list_llm_configs"]
 
 LLM_BUILDER = "ray.serve.llm:build_openai_app"
 DP_BUILDER = "ray.serve.llm:build_dp_openai_app"
 """For one model with data parallel ranks."""
+PD_BUILDER = "ray.serve.llm:build_pd_openai_app"
+"""For one model with replicas that compute prompts, and others that compute answers."""
 
 
 def list_llm_configs(application: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the configs of the models of an application; empty for one without Ray Serve LLM."""
+    """Return the config of each model of an application; empty for one without Ray Serve LLM. A model with separate
+    replicas for prompts and answers has two, and this is the one for answers, which serves the requests."""
     arguments = application.get("args") or {}
+    for key in ("llm_config", "decode_config"):
+        if isinstance(arguments.get(key), dict):
+            return [arguments[key]]
     found: list[dict[str, Any]] = [*(arguments.get("llm_configs") or [])]
-    return [arguments["llm_config"]] if isinstance(arguments.get("llm_config"), dict) else found
+    return found
+
+
+def list_engine_configs(application: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the config of each deployment with an engine: the same, and the one for prompts."""
+    prefill = (application.get("args") or {}).get("prefill_config")
+    return [*([prefill] if isinstance(prefill, dict) else []), *list_llm_configs(application)]

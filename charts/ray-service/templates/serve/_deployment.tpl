@@ -34,7 +34,8 @@
       "health_check_timeout_s" .healthCheck.timeoutSeconds
       "graceful_shutdown_timeout_s" .gracefulShutdownSeconds
       "ray_actor_options" (dict "num_cpus" .replicaCpus) }}
-{{- if eq .router.kind "PrefixAffinity" }}
+{{- /* Prompts are computed elsewhere: the router of the model is the one of those replicas. */}}
+{{- if and (eq .router.kind "PrefixAffinity") (not (hasKey . "prefill")) }}
 {{- $_ := set $config "request_router_config" (dict
       "request_router_class" "ray.serve.llm.request_router.PrefixCacheAffinityRouter"
       "request_router_kwargs" (dict

@@ -33,12 +33,16 @@
 {{- $app := .application }}
 {{- $configs := list }}
 {{- $ranks := 1 }}
+{{- $prefill := dict }}
 {{- $longest := 0.0 }}
 {{- range $id, $model := $app.models }}
 {{- /* An ingress that stops before its models would interrupt their responses. */}}
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
 {{- $ranks = max $ranks (get $model.engine "dataParallelSize" | default 1 | int) }}
 {{- $configs = append $configs (include "ray-service.llmConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson) }}
+{{- if hasKey $model "prefill" }}
+{{- $prefill = include "ray-service.prefillConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson }}
+{{- end }}
 {{- end }}
 {{- $args := dict
       "ingress_deployment_config" (dict
@@ -51,7 +55,12 @@
 {{- $_ := set $args "ingress_cls_config" . }}
 {{- end }}
 {{- $builder := "build_openai_app" }}
-{{- if gt $ranks 1 }}
+{{- if $prefill }}
+{{- /* Takes one model: ray/llm/_internal/serve/serving_patterns/prefill_decode/builder.py, PDServingArgs. */}}
+{{- $builder = "build_pd_openai_app" }}
+{{- $_ := set $args "prefill_config" $prefill }}
+{{- $_ := set $args "decode_config" (first $configs) }}
+{{- else if gt $ranks 1 }}
 {{- /* Takes one model: ray/llm/_internal/serve/serving_patterns/data_parallel/builder.py, DPOpenAiServingArgs. */}}
 {{- $builder = "build_dp_openai_app" }}
 {{- $_ := set $args "llm_config" (first $configs) }}

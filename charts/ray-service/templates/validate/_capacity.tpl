@@ -36,13 +36,14 @@
 {{- range $app, $_ := .serve.applications }}
 {{- $_ := set $needed "cpus" (addf $needed.cpus .ingress.minReplicas) }}
 {{- range $id, $_ := .models }}
+{{- $bounds := include "ray-service.replicaBounds" . | fromJson }}
 {{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize (get .engine "dataParallelSize" | default 1) }}
 {{- $onCpu := eq .accelerator.kind "cpu" }}
 {{- /* Ray adds the replica's own CPUs to its first bundle. */}}
-{{- $_ := set $needed "cpus" (addf $needed.cpus (mulf .autoscaling.minReplicas (addf (mulf .replicaCpus (get .engine "dataParallelSize" | default 1)) (ternary $ranks 0 $onCpu)))) }}
+{{- $_ := set $needed "cpus" (addf $needed.cpus (mulf $bounds.minReplicas (addf (mulf .replicaCpus (get .engine "dataParallelSize" | default 1)) (ternary $ranks 0 $onCpu)))) }}
 {{- if not $onCpu }}
 {{- $path := list "serve" "applications" $app "models" $id }}
-{{- include "ray-service.addNeeded" (dict "v" $v "needed" $needed "path" $path "groups" .workerGroups "gpus" (mulf $ranks .gpuFraction) "share" .gpuFraction "bounds" .autoscaling) }}
+{{- include "ray-service.addNeeded" (dict "v" $v "needed" $needed "path" $path "groups" .workerGroups "gpus" (mulf $ranks .gpuFraction) "share" .gpuFraction "bounds" $bounds) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -54,6 +55,17 @@
 {{- end }}
 {{- end }}
 {{- $needed | toJson }}
+{{- end }}
+
+{{- /* Replicas of a model with an engine: those that compute prompts have their own. Takes the model. */ -}}
+{{- define "ray-service.replicaBounds" -}}
+{{- $bounds := pick .autoscaling "minReplicas" "maxReplicas" }}
+{{- with get . "prefill" }}
+{{- $bounds = dict
+      "minReplicas" (addf $bounds.minReplicas .autoscaling.minReplicas)
+      "maxReplicas" (addf $bounds.maxReplicas .autoscaling.maxReplicas) }}
+{{- end }}
+{{- $bounds | toJson }}
 {{- end }}
 
 {{- /* Add one deployment. */ -}}

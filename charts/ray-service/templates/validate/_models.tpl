@@ -9,6 +9,9 @@
 {{- include "ray-service.validateEngine" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validatePlacement" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validateRanks" (dict "v" $v "path" $path "model" $model "models" (len $app.models)) }}
+{{- if hasKey $model "prefill" }}
+{{- include "ray-service.validatePrefill" (dict "v" $v "path" $path "model" $model "models" (len $app.models)) }}
+{{- end }}
 {{- include "ray-service.validateSource" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validateAdapters" (dict "v" $v "path" $path "model" $model "taken" $taken) }}
 {{- $taken = concat $taken (keys $model.lora.adapters) }}

@@ -28,8 +28,8 @@ class LoadComparison:
 
 def choose_concurrency(plan: ModelPlan) -> tuple[int, ...]:
     """Return the requests in flight to measure: one, those of the planned load, and the most that the plan takes."""
-    planned = (plan.estimate.concurrency or 0) * plan.replicas
-    most = plan.target_ongoing_requests * plan.replicas
+    planned = (plan.estimate.concurrency or 0) * plan.serving_replicas
+    most = plan.target_ongoing_requests * plan.serving_replicas
     return tuple(sorted({1, max(1, round(planned)), max(1, most)}))
 
 
@@ -44,6 +44,8 @@ def compare(result: BenchResult, plan: ModelPlan, replicas: int) -> LoadComparis
 def _estimate(result: BenchResult, plan: ModelPlan, replicas: int) -> SpeedEstimate:
     if plan.gpu_fraction < 1 or len({stage.gpu for stage in plan.stages}) > 1:
         raise FleetError("`rayhelm estimate` takes whole GPUs of one kind")
+    if plan.prefill_decode:
+        raise FleetError("`rayhelm estimate` has no replicas for prompts and answers apart")
     query = SpeedQuery(
         model=plan.source,
         gpu=plan.stages[0].gpu,

@@ -70,12 +70,15 @@ def default_of(model: type[BaseModel]) -> dict[str, Any]:
 def entry_paths(
     model: type[BaseModel], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
-    """Yield the path of each map of entries (`*` for a name) and the model of its entries, parents before children."""
+    """Yield the path of each map of entries (`*` for a name) and of each section that may be absent, with the model of
+    the entries or the section, parents before children."""
     for key in keys(model):
         here = (*above, key.name)
         if key.entry:
             yield (*here, "*"), key.entry
             yield from entry_paths(key.entry, (*here, "*"))
+        if key.section and not key.field.is_required() and key.field.get_default(call_default_factory=True) is None:
+            yield here, key.section
         if key.section:
             yield from entry_paths(key.section, here)
 

@@ -86,6 +86,7 @@ def bench_command(
     chosen, traffic = plan.models[name], loaded.fleet.models[name].traffic
     if output:
         _refuse_mixture(plan, name)
+        _refuse_roles(plan, name)
         _refuse_stand_in(url)
     prompt = input_tokens or (traffic.input_tokens if traffic else 512)
     answer = output_tokens or max(2, (traffic.output_tokens if traffic else None) or 128)
@@ -156,6 +157,14 @@ def _choose_model(plan: "Plan", wanted: str) -> str:
     if not chats:
         raise UsageError("no model of the fleet file has the task chat, and the load is of chat requests")
     raise UsageError(f"--model is missing; one of: {', '.join(chats)}")
+
+
+def _refuse_roles(plan: "Plan", name: str) -> None:
+    if plan.models[name].prefill_decode:
+        raise UsageError(
+            f"`{name}` computes prompts and answers on different replicas, and a measurement has the speed of replicas"
+            " that do both. Measure without -o"
+        )
 
 
 def _refuse_mixture(plan: "Plan", name: str) -> None:

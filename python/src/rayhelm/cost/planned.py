@@ -74,7 +74,7 @@ def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Planne
         application=plan.application,
         served_as=plan.served_as,
         deployment=_name_deployment(plan, loaded),
-        replicas=plan.replicas,
+        replicas=plan.serving_replicas,
         gpus=plan.gpus,
         price_per_hour=plan.price_per_hour,
         price_per_million_output_tokens=plan.price_per_million_output_tokens,

@@ -12,6 +12,8 @@ from rayhelm.serve_models import list_llm_configs
 
 __all__ = ["ServeChange", "compare_serve_configs", "list_replicas", "parse_serve_config"]
 
+_MODEL_ARGUMENTS = ("llm_configs", "llm_config", "prefill_config", "decode_config")
+
 
 @dataclass(frozen=True)
 class ServeChange:
@@ -85,13 +87,17 @@ def _list_all(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_models(application: Mapping[str, Any]) -> dict[str, Any]:
-    return {config["model_loading_config"]["model_id"]: config for config in list_llm_configs(application)}
+    """Return the config of each model; the one of its replicas for prompts is below `prefill_config`."""
+    prefill = (application.get("args") or {}).get("prefill_config")
+    beside = {"prefill_config": prefill} if prefill else {}
+    return {config["model_loading_config"]["model_id"]: config | beside for config in list_llm_configs(application)}
 
 
 def _remove_autoscaling(part: Mapping[str, Any], *, models: bool = True) -> Any:
     """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
     left = deepcopy(dict(part))
     if not models:
-        left["args"] = {key: value for key, value in left["args"].items() if key not in ("llm_configs", "llm_config")}
-    left.get("deployment_config", {}).pop("autoscaling_config", None)
+        left["args"] = {key: value for key, value in left["args"].items() if key not in _MODEL_ARGUMENTS}
+    for config in (left, left.get("prefill_config") or {}):
+        config.get("deployment_config", {}).pop("autoscaling_config", None)
     return left

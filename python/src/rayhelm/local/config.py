@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rayhelm.local.state import EndpointModel
-from rayhelm.serve_models import list_llm_configs
+from rayhelm.serve_models import list_engine_configs, list_llm_configs
 
 __all__ = ["count_gpus", "hash_config", "list_models", "list_prefixes", "merge", "set_listen_address"]
 
@@ -81,7 +81,7 @@ def _find_ingress_arguments(application: Mapping[str, Any]) -> dict[str, Any]:
 
 def count_gpus(config: Mapping[str, Any]) -> float:
     """Count the GPUs that the minimum number of replicas request."""
-    llms = [llm for application in config["applications"] for llm in list_llm_configs(application)]
+    llms = [llm for application in config["applications"] for llm in list_engine_configs(application)]
     own = [item for application in config["applications"] for item in application.get("deployments", [])]
     requested = [item["ray_actor_options"].get("num_gpus", 0) * _get_min_replicas(item) for item in own]
     return sum([_count_gpus_per_replica(llm) * _get_min_replicas(llm["deployment_config"]) for llm in llms] + requested)

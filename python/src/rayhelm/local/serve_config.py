@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import MissingError, Problem
-from rayhelm.serve_models import DP_BUILDER, LLM_BUILDER
+from rayhelm.serve_models import DP_BUILDER, LLM_BUILDER, PD_BUILDER
 
 __all__ = ["can_check", "check_serve_config"]
 
@@ -77,6 +77,8 @@ def _check_applications(config: dict[str, Any]) -> Iterator[Problem]:
             yield from _check_llm_configs(app.get("args") or {}, f"{path}.args")
         elif app["import_path"] == DP_BUILDER:
             yield from _check_ranks(app.get("args") or {}, f"{path}.args")
+        elif app["import_path"] == PD_BUILDER:
+            yield from _check_roles(app.get("args") or {}, f"{path}.args")
 
 
 def _check_import_path(import_path: str, path: str) -> Iterator[Problem]:
@@ -124,6 +126,38 @@ def _check_ranks(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
         yield Problem("data_parallel_size is 1, and DPServer needs a group of ranks", path=f"{path}.llm_config")
         return
     yield from _check_engine(config, f"{path}.llm_config")
+
+
+def _check_roles(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+    """Check a model with replicas of its own for prompts: both configs, and the connector between them."""
+    # Ray exports the builder, and not the model of its arguments.
+    from ray.llm._internal.serve.engines.vllm.kv_transfer.factory import KVConnectorBackendFactory
+    from ray.llm._internal.serve.serving_patterns.prefill_decode.builder import PDServingArgs
+    from ray.serve.llm import LLMConfig
+
+    if ignored := sorted(arguments.keys() - PDServingArgs.model_fields):
+        yield Problem(f"build_pd_openai_app has no argument {', '.join(ignored)}", path=path)
+        return
+    found: list[Problem] = []
+    for key in ("prefill_config", "decode_config"):
+        try:
+            LLMConfig.model_validate(arguments.get(key))
+        except ValidationError as error:
+            found += _list_problems(error, f"{path}.{key}")
+    if found:
+        yield from found
+        return
+    try:
+        roles = PDServingArgs.model_validate(arguments)
+    except ValidationError as error:
+        yield from _list_problems(error, path)
+        return
+    for key, config in (("prefill_config", roles.prefill_config), ("decode_config", roles.decode_config)):
+        yield from _check_engine(config, f"{path}.{key}")
+        connector = (config.engine_kwargs.get("kv_transfer_config") or {}).get("kv_connector")
+        if not KVConnectorBackendFactory.is_registered(str(connector)):
+            message = f"Ray Serve LLM has no connector {connector} for replicas of two kinds"
+            yield Problem(message, path=f"{path}.{key}.engine_kwargs.kv_transfer_config")
 
 
 def _check_each_model(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]:

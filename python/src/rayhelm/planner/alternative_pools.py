@@ -27,7 +27,7 @@ def list_pools(
 ) -> Iterator[Alternative]:
     """Yield the shapes over two pools. Models with pinned replicas or another served name have none."""
     declared = model_spec.declared
-    if declared.replicas is not None or declared.served_as or now.price_per_hour is None:
+    if declared.replicas is not None or now.prefill_decode or declared.served_as or now.price_per_hour is None:
         return
     yield from _list_spot(now, inventories)
     if declared.traffic and declared.pool is None:

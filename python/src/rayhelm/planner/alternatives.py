@@ -21,6 +21,7 @@ from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import resolve_model_specs
+from rayhelm.spec.check_prefill_decode import SERVED_TASKS
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import Parallelism
 from rayhelm.spec.pools import Pool
@@ -73,6 +74,7 @@ class _Search:
         yield from self._list_sequences()
         yield from self._list_gpus()
         yield from self._list_pinned_away()
+        yield from self._list_roles()
         yield from list_pools(self._spec, self._now, self._plan, self._inventories)
         yield from self._list_spare_replica()
 
@@ -121,9 +123,24 @@ class _Search:
             keys.append(f"parallelism: {{tensor: {best.split.tp}, pipeline: {best.split.pp}}}")
         yield from self._compare("pool", ", ".join(keys), best, "instead of what the fleet file pins")
 
+    def _list_roles(self) -> Iterator[Alternative]:
+        """Yield prompts and answers on different replicas, where rayhelm serves them so. Only as an alternative: no
+        measured row of such replicas was found, and the measured rows that correct the plan do not correct this."""
+        declared, now = self._spec.declared, self._now
+        if now.prefill_decode or now.data_parallel_size > 1 or now.gpu_fraction < 1 or declared.served_as:
+            return
+        is_served = declared.task in SERVED_TASKS and declared.scaling != "engine-queue" and declared.traffic
+        if not is_served or declared.replicas is not None or declared.adapters or self._spec.has_own_engine:
+            return
+        pin = Parallelism(prefill_decode=True)
+        best = self._find_best(self._with(pool=now.pool, parallelism=pin))
+        tensor = f"tensor: {best.split.tp}, " if best else ""
+        note = "prompts and answers on different GPUs; the estimate was compared with no measurement of such replicas"
+        yield from self._compare("prefill/decode", f"parallelism: {{{tensor}prefillDecode: true}}", best, note)
+
     def _list_spare_replica(self) -> Iterator[Alternative]:
         """Yield one replica more at the same split: the load still fits when one is lost."""
-        if self._spec.declared.replicas is not None:
+        if self._spec.declared.replicas is not None or self._now.prefill_decode:
             return
         now, count = self._now, self._now.replicas + 1
         pin = Parallelism(

@@ -15,7 +15,9 @@ __all__ = [
     "OverridePlan",
     "Plan",
     "PoolUse",
+    "PrefillDecodePlan",
     "Reason",
+    "RolePlan",
     "ServicePlan",
     "StagePlan",
     "TenantPlan",
@@ -103,6 +105,35 @@ class AdapterPlan(Closed):
     """Highest rank that its `adapter_config.json` may have."""
 
 
+class RolePlan(Closed):
+    """The replicas that compute prompts, or those that compute answers."""
+
+    replicas: int
+    """At the planned load."""
+    min_replicas: int
+    max_replicas: int
+    target_ongoing_requests: int
+    """Target of autoscaling: requests in flight per replica."""
+    max_ongoing_requests: int
+    gpu_s_per_request: float
+    """GPU-seconds of one request."""
+
+
+class PrefillDecodePlan(Closed):
+    """Prompts and answers on different replicas. Both kinds have the split and the engine arguments of the model."""
+
+    prefill: RolePlan
+    decode: RolePlan
+    connector: str
+    """Class of vLLM that moves the KV cache."""
+    kv_cache_mb: float
+    """KV cache of the mean prompt, MB (10^6)."""
+    transfer_s: float
+    """Seconds until it is on the decode replica."""
+    prefill_s: float
+    """Seconds that the GPUs compute this prompt."""
+
+
 class ModelPlan(Closed):
     """Placement, split and settings of one model."""
 
@@ -132,10 +163,13 @@ class ModelPlan(Closed):
     those of one rank."""
     expert_parallel: bool = False
     """Each GPU of a stage holds whole experts, instead of a part of each."""
+    prefill_decode: PrefillDecodePlan | None = None
+    """Prompts and answers on different replicas: how many of each. The estimate, the requests in flight and the rates
+    are then those of a decode replica. None: each replica computes both."""
     layer_partition: tuple[int, ...] = ()
     """Layers of each stage if vLLM's own split does not fit; else empty."""
     replicas: int
-    """Replicas at the planned load."""
+    """Replicas at the planned load, of both kinds if prompts and answers have their own."""
     min_replicas: int
     max_replicas: int
     gpus: float
@@ -186,11 +220,18 @@ class ModelPlan(Closed):
         return self.data_parallel_size * self.tensor_parallel_size * self.pipeline_parallel_size
 
     @property
+    def serving_replicas(self) -> int:
+        """Replicas that hold requests and send their answers: all of them, or those for decode."""
+        return self.prefill_decode.decode.replicas if self.prefill_decode else self.replicas
+
+    @property
     def split(self) -> str:
         """Describe the split of a replica: `TP 8 x PP 4`."""
         experts = " with EP" if self.expert_parallel else ""
         ranks = f"DP {self.data_parallel_size} x " if self.data_parallel_size > 1 else ""
-        return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}"
+        roles = self.prefill_decode
+        kinds = f", {roles.prefill.replicas} prefill + {roles.decode.replicas} decode" if roles else ""
+        return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}{kinds}"
 
 
 class ServicePlan(Closed):

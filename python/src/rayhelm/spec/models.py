@@ -68,6 +68,32 @@ class Parallelism(Record):
     data: int | None = Field(default=None, ge=1, le=64)
     """data_parallel_size: ranks with their own attention and KV cache, which share the experts of a
     mixture-of-experts model. All ranks of a replica are on one host."""
+    prefill_decode: bool | None = None
+    """Compute prompts and answers on different replicas. The planner computes how many of each the load needs.
+    `prefill` and `decode` pin the numbers."""
+    prefill: int | None = Field(default=None, ge=1, le=1000, examples=[2])
+    """Replicas that compute prompts and send the KV cache to the others; needs `decode`."""
+    decode: int | None = Field(default=None, ge=1, le=1000, examples=[4])
+    """Replicas that compute answers; needs `prefill`."""
+
+    @property
+    def separates_prefill(self) -> bool:
+        """Whether prompts and answers are computed on different replicas."""
+        return bool(self.prefill_decode or self.prefill)
+
+    @property
+    def ranks(self) -> int:
+        return self.data or 1
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        if (self.prefill is None) != (self.decode is None):
+            given, missing = ("prefill", "decode") if self.prefill else ("decode", "prefill")
+            raise Refusal(f"`{given}` needs `{missing}`: the replicas of both kinds are pinned", Fix(missing, 1))
+        if self.prefill and self.prefill_decode is False:
+            message = f"`prefillDecode` is false, and `prefill` has {self.prefill} replicas"
+            raise Refusal(message, Fix("prefillDecode", True))
+        return self
 
     @model_validator(mode="after")
     def _check_stages(self) -> Self:

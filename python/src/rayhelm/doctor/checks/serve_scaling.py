@@ -9,7 +9,7 @@ from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
-from rayhelm.serve_models import list_llm_configs
+from rayhelm.serve_models import list_engine_configs
 
 _NEVER = 1_000_000
 """A target above this is never reached: Ray Serve LLM sets 1e9 where none is given."""
@@ -22,7 +22,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
         except ValueError:
             continue  # not rayhelm's form; the admission policy serve-config-form refuses it
         for application in config.get("applications") or []:
-            for model in list_llm_configs(application):
+            for model in list_engine_configs(application):
                 name = (model.get("model_loading_config") or {}).get("model_id", "?")
                 yield from _find_target(service, name, model)
                 yield from _find_workers(service, name, model)

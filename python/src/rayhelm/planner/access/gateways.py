@@ -100,7 +100,7 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet, clus
 def _compute_shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
     """Return the weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is
     unknown."""
-    rates = {plan.model: plan.replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
+    rates = {plan.model: plan.serving_replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
     if not all(rates.values()):
         return dict.fromkeys(rates, 100)
     return {model: max(1, round(100 * rate / max(rates.values()))) for model, rate in rates.items()}
@@ -155,7 +155,7 @@ def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> It
                 f"`{model}` is planned for {load:g} requests per minute, and the limits of its tenants"
                 f" (`requestsPerMinute`) add up to {most}"
             )
-        load = ceil((models[model].estimate.concurrency or 0) * models[model].replicas)
+        load = ceil((models[model].estimate.concurrency or 0) * models[model].serving_replicas)
         if load > (most := sum(tenant.concurrency for tenant in tenants)):
             yield (
                 f"`{model}` is planned for {load} requests at a time, and the limits of its tenants (`concurrency`)"

@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings
+from rayhelm.planner.explain.prefill_decode import plan_roles
 from rayhelm.planner.explain.reasons import choose_routing, explain_choice
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
@@ -56,6 +57,7 @@ def build_model_plan(
         pipeline_parallel_size=split.pp,
         data_parallel_size=split.dp,
         expert_parallel=split.has_expert_parallel,
+        prefill_decode=plan_roles(chosen),
         layer_partition=split.partition or (),
         replicas=chosen.replicas,
         min_replicas=low,
@@ -106,6 +108,8 @@ def _compute_adapter_gib(model: Checkpoint, rank: int) -> float:
 def _find_bounds(chosen: Candidate) -> tuple[int, int]:
     """Return the limits of autoscaling: pinned, or from the replicas for the quietest hour to those for the planned
     load."""
+    if roles := chosen.capacity.roles:
+        return roles.prefill.fewest + roles.decode.fewest, chosen.replicas
     pinned = chosen.model_spec.declared.replicas
     if isinstance(pinned, Replicas):
         return pinned.min, pinned.max
@@ -183,7 +187,8 @@ def _compute_price_of_tokens(chosen: Candidate) -> float | None:
         return None
     rate = traffic.requests_per_second
     if capacity.overloaded and capacity.requests_per_second:
-        rate = min(rate, capacity.requests_per_second * capacity.replicas)
+        serving = capacity.roles.decode.replicas if capacity.roles else capacity.replicas
+        rate = min(rate, capacity.requests_per_second * serving)
     return _round(compute_token_price(chosen.price_per_hour, rate, traffic.output_tokens))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rayhelm.catalog.engine_arguments import load_uncounted_arguments
 from rayhelm.catalog.licenses import find_license
+from rayhelm.planner.explain.prefill_decode import warn_roles
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 
@@ -32,7 +33,9 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
         )
     if not capacity.meets_slo:
         yield from _list_missed_objectives(chosen)
-    if capacity.overloaded:
+    if capacity.roles:
+        yield from warn_roles(chosen)
+    elif capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas, and the planned load needs {capacity.needed}: requests will queue"
     elif capacity.replicas < capacity.needed + capacity.spare:
         yield (

@@ -9,6 +9,7 @@ from rayhelm.planner.explain.load_reasons import (
     format_figure,
     format_load,
 )
+from rayhelm.planner.explain.prefill_decode import explain_roles
 from rayhelm.planner.explain.split_reasons import explain_experts, explain_pipeline, explain_ranks, explain_tensor
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
@@ -47,8 +48,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         _explain_sequences(chosen),
         *_explain_eager(chosen),
         *explain_burst(chosen),
-        *explain_spare(chosen),
-        _explain_replicas(chosen),
+        *(explain_roles(chosen) if chosen.capacity.roles else (*explain_spare(chosen), _explain_replicas(chosen))),
         *explain_prefixes(chosen),
         _explain_routing(chosen),
         *_explain_price(chosen),
@@ -69,6 +69,8 @@ def choose_routing(chosen: Candidate) -> str:
     """Return the prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
+    if roles := chosen.capacity.roles:
+        most = roles.prefill.replicas
     pays = chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and not _holds_all_prefixes(chosen)
     return "prefix-affinity" if chosen.model_spec.task.has_shared_prefix and pays and most > 1 else "least-loaded"
 
@@ -302,13 +304,14 @@ def _explain_replicas(chosen: Candidate) -> Reason:
 def _explain_routing(chosen: Candidate) -> Reason:
     kind, shared = choose_routing(chosen), chosen.model_spec.lengths.shared
     if kind == "prefix-affinity":
-        because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest"
+        of_prefill = ", over the prefill replicas" if chosen.capacity.roles else ""
+        because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest{of_prefill}"
     elif not chosen.model_spec.task.has_shared_prefix:
         because = "requests of this task have no shared prefix"
     elif _holds_all_prefixes(chosen):
         because = "the cache of each replica holds nearly all prefixes"
     elif shared >= PREFIX_PAYS_FROM:
-        because = "there is only one replica"
+        because = f"there is only one {'prefill ' if chosen.capacity.roles else ''}replica"
     else:
         because = f"{shared:.0%} of a prompt is shared; routing by prefix pays from {PREFIX_PAYS_FROM:.0%}"
     return Reason(decision="routing", chosen=kind, because=because, numbers={"shared_prefix": shared})

@@ -12,6 +12,7 @@ from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_pa
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
 from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
 from rayhelm.spec.load import LoadedFleet
@@ -43,6 +44,8 @@ def report_no_fit(
     path = _find_path(model_spec)
     if not rejected:
         return _report_no_split(model_spec, pools, path, loaded)
+    if model_spec.separates_prefill:
+        rejected = [each for each in rejected if not each.short_gib] or rejected
     nearest = min(rejected, key=_measure_distance)
     reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _find_best_of_each_pool(rejected).items())
     message = f"model `{model_spec.name}` ({model_spec.model.id}) fits in no pool. {reasons}"
@@ -57,8 +60,10 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
         key=lambda candidate: (candidate.capacity.meets_slo, count_possible_replicas(candidate) / candidate.replicas),
     )
     pool, possible = best.split.inventory, count_possible_replicas(best)
+    pin = model_spec.declared.parallelism
     replicas = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
-    load = "" if model_spec.declared.replicas is not None else " for the planned load"
+    is_pinned = model_spec.declared.replicas is not None or (pin and pin.prefill)
+    load = "" if is_pinned else " for the planned load"
     message = (
         f"model `{model_spec.name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
@@ -82,7 +87,7 @@ def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possibl
         yield Fix("service", others[0], "models of one service can share a GPU, services cannot")
     traffic = model_spec.declared.traffic
     possible -= best.capacity.spare
-    if traffic and possible > 0 and model_spec.declared.replicas is None:
+    if traffic and possible > 0 and model_spec.declared.replicas is None and not best.capacity.roles:
         rate = traffic.find_rate(traffic.peak_rate * possible / best.capacity.needed)
         yield Fix("traffic.requestsPerSecond", float(f"{rate:.3g}"), "the load that fits")
         yield Fix("replicas", possible, "requests will queue at the planned load")
@@ -94,6 +99,10 @@ def _list_split_fixes(
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
+    if model_spec.separates_prefill and find_transfer_error(model_spec, split):
+        keys = {"tensor": split.tp} if pin and pin.tensor else {}
+        why = "each replica then computes prompts and answers"
+        return [Fix(f"{root}.parallelism", keys, why) if keys else Fix.removal(f"{root}.parallelism", why)]
     if pin and (pin.expert or split.dp > 1) and _is_refused(model_spec, split):
         return [_find_expert_split(model_spec, split, root)]
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):

@@ -25,6 +25,8 @@ TO_ZERO_DELAYS = 3.0
 
 def choose_target(chosen: Candidate) -> int:
     """Return the requests in flight per replica: the planned part of the most that it can have."""
+    if chosen.capacity.roles:
+        return chosen.capacity.roles.decode.in_flight
     return max(1, floor(chosen.capacity.concurrency * load_assumptions().replica_utilization))
 
 
@@ -59,7 +61,8 @@ def explain_autoscaling(
     low, high = bounds
     if low == high:
         return
-    yield _explain_target(chosen)
+    if chosen.capacity.roles is None:
+        yield _explain_target(chosen)
     yield from _explain_policy(scaling)
     yield _explain_bounds(chosen, low, high)
     yield _load(chosen, stages, scaling, gib_per_s)
@@ -94,6 +97,12 @@ def _explain_policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
 def _explain_bounds(chosen: Candidate, low: int, high: int) -> Reason:
     if isinstance(chosen.model_spec.declared.replicas, Replicas):
         because = "pinned in the fleet file"
+    elif roles := chosen.capacity.roles:
+        because = (
+            f"each kind has its own limits: {roles.prefill.fewest} to {roles.prefill.replicas} prefill and"
+            f" {roles.decode.fewest} to {roles.decode.replicas} decode replicas, with"
+            f" {roles.prefill.in_flight} and {roles.decode.in_flight} requests in flight per replica"
+        )
     elif chosen.capacity.quiet or chosen.capacity.spare:
         because = _explain_least(chosen)
     else:

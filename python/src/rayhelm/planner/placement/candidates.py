@@ -9,8 +9,10 @@ from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.placement.prefill_decode import estimate_prefill_decode
 from rayhelm.planner.placement.resolve import ResolvedMemory
 
 __all__ = ["Candidate", "RejectedSplit", "evaluate_split", "find_least_share"]
@@ -170,6 +172,8 @@ def _evaluate(
         model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
     ):
         return RejectedSplit(split, against[0])
+    if model_spec.separates_prefill and (reason := find_transfer_error(model_spec, split)):
+        return RejectedSplit(split, reason)
     if reason := _find_unknown(model_spec, split):
         return (
             _accept_unknown_memory(model_spec, split, share)
@@ -204,7 +208,10 @@ def _evaluate_engine(
     config = result.config
     if config.partition != split.partition:
         split = replace(split, partition=config.partition)
-    carried = estimate_capacity(model_spec, split, share, result.tokens * split.dp or None, config.seqs * split.dp)
+    if model_spec.separates_prefill:
+        carried = estimate_prefill_decode(model_spec, split, result.tokens, config.seqs)
+    else:
+        carried = estimate_capacity(model_spec, split, share, result.tokens * split.dp or None, config.seqs * split.dp)
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 

@@ -11,12 +11,13 @@ from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
 from rayhelm.planner.placement.replica_speed import LoadSpeed, ReplicaSpeed
+from rayhelm.planner.placement.roles import Roles
 from rayhelm.planner.placement.spare_replicas import count_spare_replicas
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.estimate import Interval
 from rayhelm.spec.models import Slo
 
-__all__ = ["ReplicaCapacity", "count_held_requests", "estimate_capacity"]
+__all__ = ["ReplicaCapacity", "count_held_requests", "estimate_capacity", "limit_requests", "plan_rate"]
 
 BATCH_WITHOUT_DECODE = 32
 """Concurrent requests per replica, for tasks that generate no tokens."""
@@ -60,6 +61,9 @@ class ReplicaCapacity:
     """The same for each output token."""
     meets_slo: bool = True
     """At the planned load."""
+    roles: Roles | None = None
+    """Replicas of each kind, if prompts and answers are computed on different ones. `concurrency`, rates and requests
+    in flight are then those of a decode replica, and `replicas` counts both kinds."""
 
     @property
     def tpot_s(self) -> float | None:
@@ -77,7 +81,7 @@ class ReplicaCapacity:
     @property
     def overloaded(self) -> bool:
         """Pinned replicas cannot carry the planned load."""
-        return self.replicas < self.needed
+        return self.roles.is_overloaded if self.roles else self.replicas < self.needed
 
 
 def estimate_capacity(
@@ -97,9 +101,9 @@ def estimate_capacity(
         most, bound_by = max(1, int(held)), "KV cache"
     if not speed.is_known:
         return _build_unestimated(model_spec, split, most, bound_by)
-    most, bound_by = _limit(speed, objective, most, bound_by)
+    most, bound_by = limit_requests(speed, objective, most, bound_by)
     alone, full = speed.at(1), speed.at(most)
-    carried = _plan_rate(full.requests_per_second)
+    carried = plan_rate(full.requests_per_second)
     needed = _count_needed(model_spec, carried)
     spare = _count_spare(model_spec, split, needed)
     in_flight = _estimate_in_flight(model_spec, speed, model_spec.replicas(needed), most)
@@ -133,7 +137,7 @@ def _build_unestimated(
     return ReplicaCapacity(concurrency, bound_by, model_spec.replicas(1 + spare), 1, spare=spare)
 
 
-def _limit(speed: ReplicaSpeed, objective: Slo, most: int, bound_by: str) -> tuple[int, str]:
+def limit_requests(speed: ReplicaSpeed, objective: Slo, most: int, bound_by: str) -> tuple[int, str]:
     """Return the most requests in flight with which everything holds, and what limits them."""
     tests: dict[str, Callable[[LoadSpeed], bool]] = {"network": lambda found: not found.is_link_overfull}
     if objective.tpot:
@@ -160,7 +164,7 @@ def _meets(found: LoadSpeed, objective: Slo, has_load: bool) -> bool:
     return not is_first_late and not (has_load and objective.tpot and found.tpot_high_s > objective.tpot)
 
 
-def _plan_rate(rate: Interval) -> float:
+def plan_rate(rate: Interval) -> float:
     """Return the requests/s that a replica is planned for: a part of its capacity, and at most what it can carry at the
     pessimistic end."""
     return min(rate.mid * load_assumptions().replica_utilization, rate.low)

@@ -67,6 +67,11 @@ class ResolvedModelSpec:
         return self.model.engine == "custom" or self.task.server == "application"
 
     @property
+    def separates_prefill(self) -> bool:
+        """Whether prompts and answers are computed on different replicas."""
+        return self.declared.parallelism is not None and self.declared.parallelism.separates_prefill
+
+    @property
     def adapters(self) -> AdapterSlots | None:
         """Slots of the engine for the adapters of the model; None without adapters."""
         adapters = self.declared.adapters

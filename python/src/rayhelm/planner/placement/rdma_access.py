@@ -18,7 +18,7 @@ def check_rdma_access(
     plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
 ) -> None:
     """Raise FleetError for each pool with a replica on several hosts whose `network` and `rdmaResource` disagree."""
-    spanning = {plan.pool: plan.model for plan in plans.values() if plan.nodes_per_replica > 1}
+    spanning = {plan.pool: plan.model for plan in plans.values() if plan.nodes_per_replica > 1 or plan.prefill_decode}
     problems = [
         problem for pool, model in spanning.items() for problem in _check_pool(inventories[pool], model, loaded)
     ]

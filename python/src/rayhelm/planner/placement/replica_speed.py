@@ -18,7 +18,7 @@ from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["LoadSpeed", "ReplicaSpeed"]
+__all__ = ["DecodeSpeed", "LoadSpeed", "ReplicaSpeed"]
 
 _UNCORRECTED = Correction()
 
@@ -90,6 +90,11 @@ class ReplicaSpeed:
         together = max(1.0, min(batch, self._model_spec.batched_tokens(self._split.gpu) / prompt))
         work, overhead = list_pass_terms(self._shape, Load(prompt, 1, 1))
         return spread(work + overhead / together, load_coefficients().ttft_bands.other_gpu)
+
+    @property
+    def prompt_s(self) -> tuple[float, float]:
+        """Seconds that the GPUs compute one prompt without what is cached, and the overhead of its forward pass."""
+        return list_pass_terms(self._shape, Load(self._lengths.prompt, 1, 1, self._cached))
 
     def _compute(self, concurrency: float) -> LoadSpeed:
         lengths, speed = self._lengths, self._model.at(concurrency)
@@ -163,3 +168,21 @@ class ReplicaSpeed:
         if latency is None:
             latency = assumed.network_latency_s["rdma" if network.rdma else "ethernet"]
         return StageLink(network.gb_per_s, latency)
+
+
+class DecodeSpeed(ReplicaSpeed):
+    """Speed of a replica that gets the KV cache of each prompt from another one, and computes answers alone.
+
+    No such replica was measured, so measured rows do not correct it."""
+
+    def __init__(self, model_spec: ResolvedModelSpec, split: ModelSplit) -> None:
+        super().__init__(model_spec, split, 1.0)
+        self._cached = float(model_spec.lengths.prompt)
+
+    @cached_property
+    def _own_rows(self) -> tuple[MeasuredRow, ...]:
+        return ()
+
+    @cached_property
+    def _rows(self) -> tuple[MeasuredRow, ...]:
+        return ()

@@ -5,7 +5,7 @@ from typing import Any
 
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
-from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.plan import ModelPlan, PrefillDecodePlan, RolePlan
 from rayhelm.spec.models import OwnApplication
 from rayhelm.spec.sources import CLAIM, is_downloaded
 from rayhelm.values.build.scaling import build_delays, build_policy
@@ -16,6 +16,7 @@ from rayhelm.values.ray_service.serve import (
     CustomDeployment,
     IngressDeployment,
     ModelAutoscaling,
+    Prefill,
     Router,
     ServeApplication,
     ServedModel,
@@ -33,10 +34,11 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
     """Build an application of Ray Serve LLM with one model."""
     most = count_ingress_replicas(plan)
+    fewest = plan.prefill_decode.decode.min_replicas if plan.prefill_decode else plan.min_replicas
     return ServeApplication(
         models={plan.served_as: _build_model(plan, groups)},
         # As many as replicas, because the loss of one worker must not take the only ingress.
-        ingress=IngressDeployment(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
+        ingress=IngressDeployment(min_replicas=min(max(1, fewest), most), max_replicas=most),
     )
 
 
@@ -45,7 +47,8 @@ def count_ingress_replicas(plan: ModelPlan) -> int:
     two."""
     if get_task(plan.task).server == "application":
         return 0
-    return 1 if plan.max_replicas == 1 else 2
+    most = plan.prefill_decode.decode.max_replicas if plan.prefill_decode else plan.max_replicas
+    return 1 if most == 1 else 2
 
 
 def build_custom_application(
@@ -91,7 +94,7 @@ def _find_source(source: str) -> str:
 
 def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     assert get_task(plan.task).server == "vllm"
-    ranks = plan.data_parallel_size
+    ranks, roles = plan.data_parallel_size, plan.prefill_decode
     # Ray packs the ranks of a group itself, and takes no strategy of a replica for them.
     one_node = plan.nodes_per_replica == 1 and plan.gpus_per_replica > 1 and ranks == 1
     partition = ",".join(map(str, plan.layer_partition))
@@ -105,16 +108,41 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         worker_groups=groups,
         gpu_fraction=plan.gpu_fraction,
         placement_strategy="STRICT_PACK" if one_node else "PACK",
-        autoscaling=ModelAutoscaling(
+        autoscaling=_build_role_scaling(plan, roles.decode)
+        if roles
+        else ModelAutoscaling(
             min_replicas=plan.min_replicas,
             max_replicas=plan.max_replicas,
             target_ongoing_requests=ceil(plan.target_ongoing_requests / ranks),
             **build_delays(plan),
             policy=build_policy(plan),
         ),
-        max_ongoing_requests=ceil(plan.max_ongoing_requests / ranks),
+        max_ongoing_requests=roles.decode.max_ongoing_requests if roles else ceil(plan.max_ongoing_requests / ranks),
+        prefill=_build_prefill(plan, roles) if roles else None,
         router=Router(kind="PrefixAffinity" if plan.routing == "prefix-affinity" else "PowerOfTwo"),
         env={"VLLM_PP_LAYER_PARTITION": partition} if partition else {},
+    )
+
+
+def _build_prefill(plan: ModelPlan, roles: PrefillDecodePlan) -> Prefill:
+    return Prefill.model_validate(
+        {
+            "autoscaling": _build_role_scaling(plan, roles.prefill),
+            "max_ongoing_requests": roles.prefill.max_ongoing_requests,
+            "connector": roles.connector,
+        }
+    )
+
+
+def _build_role_scaling(plan: ModelPlan, role: RolePlan) -> ModelAutoscaling:
+    delays = build_delays(plan) if role.min_replicas < role.max_replicas else {}
+    if delays:
+        delays["initial_replicas"] = role.replicas
+    return ModelAutoscaling(
+        min_replicas=role.min_replicas,
+        max_replicas=role.max_replicas,
+        target_ongoing_requests=role.target_ongoing_requests,
+        **delays,
     )
 
 

@@ -57,7 +57,8 @@ def list_models_without_price(plan: Plan, fleet: Fleet) -> Iterator[str]:
 def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]) -> RuledModel:
     gateway = plan.gateways.get(model.cluster)
     slo = fleet.models[model.model].slo
-    ranks = model.replicas * model.data_parallel_size
+    # Replicas for prompts have no answers of their own: those for answers carry their cost.
+    ranks = model.serving_replicas * model.data_parallel_size
     price = None if model.price_per_hour is None else round(model.price_per_hour / ranks, 6)
     is_other = model.served_as != model.model
     is_derived = model.application != model.model
@@ -80,11 +81,12 @@ def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, Ra
 
 
 def _deployment(model: ModelPlan, values: RayServiceValues) -> str:
-    """Deployment of a custom application or of data parallel ranks; empty for another one of Ray Serve LLM."""
+    """Deployment of a custom application, of data parallel ranks or of replicas for answers; empty for another one of
+    Ray Serve LLM."""
     custom = values.serve.custom_applications.get(model.application)
     if custom:
         return next(iter(custom.deployments))
-    return name_llm_deployment(model) if model.data_parallel_size > 1 else ""
+    return name_llm_deployment(model) if model.data_parallel_size > 1 or model.prefill_decode else ""
 
 
 def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef]:
@@ -96,11 +98,12 @@ def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef
 
 def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
     traffic, estimate = fleet.models[model.model].traffic, model.estimate
+    counted = model.prefill_decode.decode if model.prefill_decode else model
     return ModelPlanSeries(
         # Each data parallel rank is a replica of Serve.
-        replicas=model.replicas * model.data_parallel_size,
-        min_replicas=model.min_replicas * model.data_parallel_size,
-        max_replicas=model.max_replicas * model.data_parallel_size,
+        replicas=counted.replicas * model.data_parallel_size,
+        min_replicas=counted.min_replicas * model.data_parallel_size,
+        max_replicas=counted.max_replicas * model.data_parallel_size,
         requests_per_second=traffic.requests_per_second if traffic else 0,
         input_tokens=traffic.input_tokens if traffic else 0,
         output_tokens=(traffic.output_tokens or 0) if traffic else 0,

@@ -185,5 +185,5 @@ def _build_image(pool: Pool) -> ImageOverride:
 
 
 def _build_rdma(pool: Pool, models: Sequence[ModelPlan]) -> Rdma:
-    across = any(plan.nodes_per_replica > 1 for plan in models)
+    across = any(plan.nodes_per_replica > 1 or plan.prefill_decode for plan in models)
     return Rdma(resource=pool.rdma_resource) if across and pool.rdma_resource else Rdma()

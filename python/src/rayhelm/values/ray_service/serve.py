@@ -16,6 +16,7 @@ __all__ = [
     "CustomApplication",
     "Logging",
     "ModelAutoscaling",
+    "Prefill",
     "Router",
     "Serve",
     "ServeApplication",
@@ -95,6 +96,20 @@ class Accelerator(Values):
     """`cpu` serves small models without a GPU."""
 
 
+class Prefill(Values):
+    """Replicas that compute prompts. Those of the model then compute answers, with the KV cache that these send."""
+
+    autoscaling: ModelAutoscaling
+    """Autoscaling of the replicas."""
+    max_ongoing_requests: Count | None = None
+    """Requests that a replica processes before Serve queues more. 1.5 times `targetOngoingRequests` when absent."""
+    connector: Literal["NixlConnector", "LMCacheConnectorV1"] = "NixlConnector"
+    """Class of vLLM that moves the KV cache. The image has to contain its package: `nixl` or `lmcache`. Ray's images
+    `rayproject/ray-llm` have `nixl`."""
+    connector_options: dict[str, Any] = {}
+    """Its `kv_connector_extra_config`, the same for both kinds of replicas."""
+
+
 class HealthCheck(Values):
     """Health check of the engine. Serve restarts a replica that fails it."""
 
@@ -149,6 +164,10 @@ class ServedModel(Values):
     """Requests that a replica processes before Serve queues more. 1.5 times `targetOngoingRequests` when absent."""
     max_queued_requests: Annotated[int, Field(ge=-1)] = -1
     """Requests in the queue above which clients get 503; -1 for no limit."""
+    prefill: Prefill | None = None
+    """Compute prompts on replicas of their own, with the same engine arguments. The application then has this model
+    alone, and `build_pd_openai_app` of Ray Serve LLM builds it: `autoscaling` and `maxOngoingRequests` of the model are
+    those of the replicas that compute answers, and `router` chooses among those that compute prompts."""
     router: Router = Router()
     """Routing of requests to replicas."""
     health_check: HealthCheck = HealthCheck()
