@@ -7,9 +7,9 @@ import pytest
 
 from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.huggingface import read_config
+from rayhelm.local.engine_classes import BATCH, build
 from rayhelm.planner.memory.gpu_memory import count_rotary_table, count_stage_weights
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
-from serve.engine_classes import BATCH, build
 
 pytestmark = pytest.mark.serve
 

@@ -256,7 +256,7 @@ def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["catalog", "gpu"], "`gpu` is not one of gpus, mig, models, networks; did you mean `gpus`?"),
+        (["catalog", "gpu"], "`gpu` is not one of gpus, mig, models, networks, add; did you mean `gpus`?"),
         (["plan", "a", "--format", "jsn"], "`jsn` is not one of text, json; did you mean `json`?"),
         (["schema", "gatway"], "did you mean `gateway`?"),
         (["explain", "gateway.limit"], "did you mean `limits`"),

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.network import NetworkKind
 from rayhelm.errors import Fix, FleetError, Problem
 
-__all__ = ["CatalogFolder", "read_record", "stem"]
+__all__ = ["CatalogFolder", "parse_record", "read_record", "stem"]
 
 Record = TypeVar("Record", GpuKind, MigTable, Checkpoint, NetworkKind)
 
@@ -83,17 +83,23 @@ def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]
 def read_record(path: Path, kind: type[Record]) -> Record:
     """Read and check one file. Raises FleetError with file, line and key."""
     text = path.read_text(encoding="utf-8")
-    try:
-        entry = kind.model_validate(yaml.load(text, Loader=_Loader))
-    except yaml.YAMLError as error:
-        raise FleetError(Problem(f"is not YAML: {error}", file=str(path))) from None
-    except ValidationError as error:
-        raise FleetError([_build_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
+    entry = parse_record(text, path, kind)
     if stem(entry.id) != path.stem:
         raise FleetError(
             _build_problem(path, text, ("id",), f"the file of {entry.id!r} is named {stem(entry.id)}.yaml")
         )
     return entry
+
+
+def parse_record(text: str, path: Path, kind: type[Record], loader: Any = _Loader) -> Record:
+    """Check the text of a file. Raises FleetError with file, line and key. Files of users need `yaml.SafeLoader`: deep
+    nesting ends the faster loader with a segmentation fault, and this one with RecursionError."""
+    try:
+        return kind.model_validate(yaml.load(text, Loader=loader))
+    except yaml.YAMLError as error:
+        raise FleetError(Problem(f"is not YAML: {error}", file=str(path))) from None
+    except ValidationError as error:
+        raise FleetError([_build_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
 
 
 def _build_problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:

@@ -10,8 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog._config import parse_model
+from rayhelm.catalog._load import parse_record
 from rayhelm.catalog._origin import OWN_FILE, Origin, shown
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
@@ -19,13 +22,18 @@ from rayhelm.errors import Fix, FleetError, Problem
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["read_config", "resolve", "resolve_online"]
+__all__ = ["read_config", "read_keys", "resolve", "resolve_online"]
 
 _TIMEOUT_S = 5.0
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 _MAX_BYTES = 4 << 20
 """Maximum size of a config.json, bytes. The largest seen has 3.1 MB: it lists the quantization of each layer."""
 _LONGEST_NAME = 200
+_MAX_RECORD = 256 << 10
+"""Most characters of a data file. One with all sizes has two thousand."""
+_ALIAS = re.compile(r"(?m)^[^#'\"]*[\s:\[,{-]&\w")
+_RECORDS = (".yaml", ".yml")
+"""Suffixes of a data file of a model: `rayhelm catalog add` writes it."""
 
 _GIVE_CONFIG = Fix.advice(
     "name a similar model, or give the config.json: `architecture: path/to/config.json` in the fleet file,"
@@ -76,15 +84,37 @@ def resolve_online(
 
 
 def _is_path(name: str) -> bool:
-    return name.endswith(".json") or name.startswith((".", "/", "~"))
+    return name.endswith((".json", *_RECORDS)) or name.startswith((".", "/", "~"))
 
 
 def _read_file(path: Path, base: Path = Path()) -> Checkpoint:
     path, text = _read(path, base)
-    keys = _parse(text, str(path))
-    keys = _add_quantization(keys, path)
+    if path.suffix in _RECORDS:
+        return _read_record(text, path)
+    keys = _add_quantization(_parse(text, str(path)), path)
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
     return parse_model(keys, _name(keys, name), Origin(str(path), text))
+
+
+def _read_record(text: str, path: Path) -> Checkpoint:
+    """Return the model of a data file that `rayhelm catalog add` wrote."""
+    again = Fix(command="rayhelm catalog add CONFIG", why="it writes the file from the config.json of the model")
+    if len(text) > _MAX_RECORD:
+        raise FleetError(Problem(f"is larger than {_MAX_RECORD >> 10} KiB", file=str(path), fix=again))
+    if _ALIAS.search(text):
+        raise FleetError(Problem("has YAML anchors, which no data file of a model needs", file=str(path), fix=again))
+    try:
+        return parse_record(text, path, Checkpoint, yaml.SafeLoader)
+    except RecursionError:
+        raise FleetError(Problem("is nested too deeply", file=str(path), fix=again)) from None
+    except FleetError as error:
+        raise FleetError([replace(problem, fix=again) for problem in error.problems]) from None
+
+
+def read_keys(path: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the path of a config.json, which can be given as its folder, and its keys. Raises FleetError."""
+    path, text = _read(path, Path())
+    return path, _add_quantization(_parse(text, str(path)), path)
 
 
 def _add_quantization(keys: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from rayhelm.closed import Closed
 
 __all__ = [
     "Attention",
+    "BuiltMemory",
+    "BuiltRank",
     "Checkpoint",
     "Companion",
     "Encoder",
@@ -243,6 +245,30 @@ class StatedMemory(Closed):
     """Bytes of the cache of one token, over all layers."""
 
 
+class BuiltRank(Closed):
+    """One tensor-parallel rank of a model, as classes of vLLM build it."""
+
+    tensor_parallel_size: int = Field(ge=1)
+    weights: float = Field(gt=0)
+    """Bytes of its parameters and buffers."""
+    kv_per_token: float = Field(ge=0)
+    """Bytes of its cache of one token, over all layers."""
+
+
+class BuiltMemory(Closed):
+    """Memory of a model that `rayhelm catalog add` built with vLLM. It replaces the formulas; other tensor parallel
+    sizes and pipeline stages are refused."""
+
+    engine: str
+    """Version of vLLM."""
+    context: int = Field(gt=0)
+    """Tokens of the request from which `kv_per_token` is taken."""
+    ranks: tuple[BuiltRank, ...] = Field(min_length=1)
+
+    def find(self, tp: int) -> BuiltRank | None:
+        return next((rank for rank in self.ranks if rank.tensor_parallel_size == tp), None)
+
+
 class Published(Closed):
     """Figures of the publisher, for a test of the computed weights."""
 
@@ -300,6 +326,7 @@ class Checkpoint(Closed):
     companions: tuple[Companion, ...] = ()
     """Other repositories that the model needs."""
     stated: StatedMemory | None = None
+    built: BuiltMemory | None = None
     published: Published | None = None
     source: str
     """Source of the architecture: repository and file."""

@@ -1,11 +1,13 @@
-"""`rayhelm catalog`: the GPUs, MIG profiles, models and networks that fleets can name."""
+"""`rayhelm catalog`: the GPUs, MIG profiles, models and networks that fleets can name, and models that vLLM builds."""
 
 import enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,17 +24,46 @@ class CatalogKind(enum.StrEnum):
     mig = "mig"
     models = "models"
     networks = "networks"
+    add = "add"
+
+
+_SIZES = (1, 2, 4, 8)
 
 
 def catalog_command(
-    what: Annotated[CatalogKind, typer.Argument(help="`gpus`, `mig`, `models` or `networks`.")],
+    what: Annotated[CatalogKind, typer.Argument(help="`gpus`, `mig`, `models` or `networks`; or `add`.")],
+    config: Annotated[
+        Path | None, typer.Argument(help="With `add`: the config.json of a model, or its folder.")
+    ] = None,
+    tp: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=64, help="With `add`: tensor parallel size, repeated; default: 1, 2, 4 and 8."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With `add`: data file to write; default: beside the config.json."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="With `add`: name of the model in plans.")] = None,
+    context: Annotated[
+        int | None, typer.Option(min=16, max=10_000_000, help="With `add`: longest prompt and answer, tokens.")
+    ] = None,
+    task: Annotated[str, typer.Option(help="With `add`: task of a model that rayhelm cannot read itself.")] = "chat",
     format: FormatOption = Format.text,
 ) -> None:
-    """List the entries of the catalog that a fleet file can name, with the figures that plans use."""
+    """List the entries of the catalog that a fleet file can name, with the figures that plans use.
+
+    `add CONFIG` builds the model of a config.json with vLLM, which has to be installed, and writes its data file. Name
+    the file as `architecture` of the model in the fleet file, or as `--config` of `rayhelm fit` and `estimate`.
+    """
     import json
 
     from rayhelm.catalog import load_catalog
 
+    if what is CatalogKind.add:
+        _add(config, tp or list(_SIZES), output, name, context, task, format)
+        return
+    if config or tp or output or name or context:
+        raise UsageError(f"`rayhelm catalog {what}` takes no CONFIG and none of its options: they are for `add`")
     known = load_catalog()
     listings = {
         CatalogKind.gpus: (known.gpus, _gpus),
@@ -46,6 +77,57 @@ def catalog_command(
         print(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
         return
     _print_table(make_rows(entries))
+
+
+def _add(
+    config: Path | None,
+    sizes: list[int],
+    output: Path | None,
+    name: str | None,
+    context: int | None,
+    task: str,
+    format: Format,
+) -> None:
+    import json
+    from typing import get_args
+
+    import yaml
+
+    from rayhelm.catalog.tasks import Task
+    from rayhelm.cli.files import write_file
+    from rayhelm.local.model_record import build_record
+
+    if config is None:
+        raise UsageError("`rayhelm catalog add` needs the config.json of a model, or its folder")
+    if task not in get_args(Task):
+        raise UsageError(f"`{task}` is not one of {', '.join(get_args(Task))}")
+    found = build_record(config, sizes, name=name, context=context, task=task)
+    folder = config if config.is_dir() else config.parent
+    path = output or folder / "rayhelm-model.yaml"
+    plain = found.record.model_dump(mode="json", exclude_defaults=True)
+    text = "# Written by `rayhelm catalog add`.\n" + yaml.safe_dump(plain, sort_keys=False, width=120)
+    write_file(path, text, "catalog add")
+    if format is Format.json:
+        print(json.dumps({"file": str(path), "model": plain, "refused": found.refused}, indent=2))
+        return
+    built = found.record.built
+    assert built is not None
+    _print_table(
+        [
+            {
+                "TP": rank.tensor_parallel_size,
+                "weights GiB": round(rank.weights / 2**30, 3),
+                "KV cache KiB/token": round(rank.kv_per_token / 2**10, 3),
+            }
+            for rank in built.ranks
+        ]
+    )
+    for size, why in found.refused.items():
+        console().print(f"TP {size}: {why}", style="yellow", markup=False, highlight=False)
+    cached = "rayhelm reads this architecture itself: the weights are those of vLLM, and the rest is rayhelm's"
+    only = "rayhelm cannot read this architecture: working memory and speed are those of a dense model of this size"
+    console().print(cached if found.is_read else only, markup=False, highlight=False)
+    console().print(f"written  {path}; use it as `architecture: {path}`", markup=False, highlight=False)
 
 
 def _print_table(rows: "Sequence[dict[str, object]]") -> None:

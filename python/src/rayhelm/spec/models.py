@@ -175,7 +175,8 @@ class ModelSpec(Record):
     """Why all tenants of the model share its prefix cache. Default: each tenant has its own, because the time of a
     response would tell it what others asked."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Catalog entry or path of a `config.json` that describes the weights, if `source` is a path or a bucket."""
+    """Catalog entry, or path of the `config.json` or of the file of `rayhelm catalog add` that describes the weights,
+    if `source` is a path, a bucket or a model that rayhelm cannot read."""
     memory: GivenMemory | None = Field(default=None, examples=[{"weights": "64GiB", "kvPerToken": "160KiB"}])
     """Memory of a model that rayhelm cannot read, instead of `architecture`; needs `context`."""
     task: Task = "chat"

@@ -62,7 +62,13 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         yield "speed and working memory of the application: only the size of the weights was compared with the GPU"
     elif chosen.memory is None:
         yield f"usable memory of {chosen.split.gpu.id}, or a vLLM build for it: whether the model fits was not checked"
-    if stated := model_spec.model.stated:
+    if built := model_spec.model.built:
+        yield (
+            f"memory: weights{' and cache' if model_spec.model.stated else ''} are those that the classes of vLLM"
+            f" {built.engine} build; working memory"
+            + (" and speed are those of a dense model of this size" if model_spec.model.stated else " is estimated")
+        )
+    elif stated := model_spec.model.stated:
         yield (
             f"memory, unchecked: `memory` of the fleet file states {stated.weights / 2**30:.1f} GiB of weights and"
             f" {stated.kv_per_token / 2**10:.1f} KiB of cache per token; working memory and speed are those of a dense"

@@ -76,7 +76,7 @@ def count_stage_weights(
 def count_rotary_table(model: Checkpoint) -> int:
     """Return the bytes of the cosines and sines of all positions, which each GPU holds once, for the longest context of
     the model and not for `max_model_len` (vllm 0.29 model_executor/layers/rotary_embedding/base.py)."""
-    if not (model.causal and model.attention_layers) or model.engine == "custom" or model.stated:
+    if not (model.causal and model.attention_layers) or model.engine == "custom" or model.stated or model.built:
         return 0
     mla = model.attention.mla
     return model.max_context * (mla.qk_rope_head_dim if mla else model.attention.head_dim) * _ELEMENT
@@ -85,6 +85,9 @@ def count_rotary_table(model: Checkpoint) -> int:
 @lru_cache(maxsize=4096)
 def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, multiple: int, padding: ExpertPadding) -> _Rank:
     """Count the weights. `expert_ranks`: GPUs that share whole experts; 0 if each has a part of each expert."""
+    if model.built and (built := model.built.find(tp)):
+        spread = tuple(built.weights * layer / model.layers for layer in range(model.layers + 1))
+        return _Rank(embedding=0.0, layers_before=spread, final=0.0, tied_head=0.0)
     whole = count_weights(model)
     padded = _pad(model.vocab, multiple) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}

@@ -150,6 +150,8 @@ def _enlarge_block(block_size: int, own_page: int, page: int) -> int:
 
 def _count_token_bytes(model: Checkpoint, tp: int, kind: Kind, width: int) -> int:
     """Return bytes per token and layer on one GPU. Stated ones do not depend on kv_cache_dtype."""
+    if model.stated and model.built and (built := model.built.find(tp)):
+        return max(1, ceil(built.kv_per_token / model.layers))
     if model.stated:
         parts = model.layers * min(tp, model.attention.kv_heads)
         return max(1, ceil(model.stated.kv_per_token / parts))

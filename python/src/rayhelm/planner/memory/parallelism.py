@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.model import BuiltMemory, Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["find_partition", "list_context_errors", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
@@ -40,6 +40,8 @@ def list_split_errors(
 ) -> tuple[str, ...]:
     """Return reasons why vLLM would refuse this split, or why it is not planned; empty if there are none. Expert
     parallelism without effect counts as refused too. `dp`: data parallel size."""
+    if model.built:
+        return tuple(_list_built_errors(model.built, tp, pp, dp, has_expert_parallel))
     return (
         *_list_tensor_errors(model, tp, engine, has_expert_parallel),
         *_list_pipeline_errors(model, pp),
@@ -74,6 +76,18 @@ def list_tensor_parallel_sizes(
         for tp in _SIZES
         if tp <= limit and not list_split_errors(model, tp, 1, engine, has_expert_parallel=has_expert_parallel, dp=dp)
     )
+
+
+def _list_built_errors(built: BuiltMemory, tp: int, pp: int, dp: int, has_expert_parallel: bool) -> Iterator[str]:
+    sizes = ", ".join(str(rank.tensor_parallel_size) for rank in built.ranks)
+    if built.find(tp) is None:
+        add = f"`rayhelm catalog add --tp {tp}`"
+        yield f"the data file of the model has tensor parallel size {sizes}, and not {tp}: {add}"
+    if pp > 1 or dp > 1 or has_expert_parallel:
+        yield (
+            "the data file of the model has the memory of tensor parallelism alone: no pipeline stages, expert"
+            " parallelism or data parallel ranks"
+        )
 
 
 def _list_data_errors(model: Checkpoint, dp: int, pp: int, has_expert_parallel: bool) -> Iterator[str]:
