@@ -4,6 +4,7 @@ The meta device has shapes and no memory, so a model of any size is built on any
 so the imports are in the functions.
 """
 
+import atexit
 import json
 import os
 import tempfile
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from uuid import uuid4
 
 __all__ = ["BATCH", "BuiltModel", "ModelShape", "build"]
 
@@ -141,13 +143,15 @@ def _act_as_rank_of(size: int) -> Iterator[None]:
     from vllm.distributed import parallel_state
 
     os.environ.setdefault("LOCAL_RANK", "0")
-    with tempfile.TemporaryDirectory(prefix="rayhelm-") as folder:
-        parallel_state.init_distributed_environment(1, 0, f"file://{folder}/ranks", 0, "gloo")
-        try:
-            parallel_state.initialize_model_parallel(1, 1)
-            ranks: Any = parallel_state._TP
-            ranks.world_size = size
-            yield
-        finally:
-            parallel_state.destroy_model_parallel()
-            parallel_state.destroy_distributed_environment()
+    # torch removes the file when it has closed the group, and waits for minutes if it is gone before.
+    meeting = Path(tempfile.gettempdir(), f"rayhelm-{uuid4()}")
+    atexit.register(meeting.unlink, missing_ok=True)
+    parallel_state.init_distributed_environment(1, 0, f"file://{meeting}", 0, "gloo")
+    try:
+        parallel_state.initialize_model_parallel(1, 1)
+        ranks: Any = parallel_state._TP
+        ranks.world_size = size
+        yield
+    finally:
+        parallel_state.destroy_model_parallel()
+        parallel_state.destroy_distributed_environment()

@@ -81,7 +81,7 @@ def build_record(path: Path, sizes: Sequence[int], *, name: str | None, context:
 def _read_version() -> str:
     import vllm
 
-    return vllm.__version__.partition("+")[0]
+    return str(vllm.__version__).partition("+")[0]
 
 
 def _read(path: Path) -> Checkpoint | None:
