@@ -303,6 +303,8 @@ TUNED = {
         "serve.applications.*.ingress",
         "serve.applications.*.models.*.autoscaling",  # target and delays: the planner suggests them
         "serve.applications.*.models.*.maxOngoingRequests",
+        "serve.applications.*.models.*.prefill.autoscaling",
+        "serve.applications.*.models.*.prefill.maxOngoingRequests",
         "serve.applications.*.models.*.placementStrategy",
         "serve.applications.*.models.*.router",
         "serve.applications.*.models.*.env",
