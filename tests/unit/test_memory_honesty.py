@@ -190,6 +190,38 @@ def test_published_failures_are_not_called_a_fit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("inner", "vocabulary", "context", "gpu", "tp", "version"),
+    [
+        (11008, 32_256, 16_384, "T4", 2, "0.4.2"),
+        (11008, 32_000, 4_096, "T4", 1, "0.2.7"),
+        (14336, 128_256, 131_072, "TPU-v5e-16GB", 1, "0.11.0"),
+    ],
+    ids=["32", "33", "39"],
+)
+def test_failure_on_an_old_version_or_a_tpu_is_not_called_a_fit(
+    inner: int, vocabulary: int, context: int, gpu: str, tp: int, version: str
+) -> None:
+    """Shared cases by number: a deepseek-coder 6.7B, a Llama 2 7B, and a Llama 3.1 8B that did not start."""
+    keys = {
+        "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": inner,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8 if inner > 14_000 else 32,
+        "vocab_size": vocabulary, "max_position_embeddings": context,
+    }  # fmt: skip
+    assert not fit(read_config(keys), [GPUS.gpu(gpu)], tp, max_model_len=context, vllm_version=version).fits
+
+
+def test_hybrid_model_in_nvfp4_has_the_cache_that_was_logged() -> None:
+    """Shared case 41: 5.98 GiB on an RTX 5090 with vLLM 0.24."""
+    keys = json.loads((Path(__file__).parent / "architecture_configs/Qwen--Qwen3.5-35B-A3B.json").read_text())
+    quantization = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+    answer = fit(
+        read_config(keys | {"quantization_config": quantization}), [GPUS.gpu("RTX-5090-32GB")], max_model_len=131_072,
+        kv_cache_dtype="fp8", vllm_version="0.24.0",
+    )  # fmt: skip
+    assert answer.kv_available_gib_per_gpu == pytest.approx(5.98, rel=0.05)
+
+
+@pytest.mark.parametrize(
     ("name", "taken", "others"),
     [
         ("H100", "H100-SXM-80GB", {"H100-PCIe-80GB", "H100-NVL-94GB"}),
