@@ -29,13 +29,13 @@ def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _count_replicas_on_like_hosts(candidate: Candidate) -> int:
-    split, each = candidate.split, candidate.split.gpus_per_node
+    split, each, wanted = candidate.split, candidate.split.gpus_per_node, candidate.replicas
     if split.nodes > 1:
         return sum(host.free_gpu_count >= each for host in split.matching_hosts) // split.nodes
     room = 0
     for host in split.matching_hosts:
         room += host.free_gpu_count // each
-        if room >= candidate.replicas:
+        if room >= wanted:
             break
     return room
 

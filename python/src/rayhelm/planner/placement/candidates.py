@@ -211,7 +211,8 @@ def _evaluate_engine(
     if model_spec.separates_prefill:
         carried = estimate_prefill_decode(model_spec, split, result.tokens, config.seqs)
     else:
-        carried = estimate_capacity(model_spec, split, share, result.tokens * split.dp or None, config.seqs * split.dp)
+        tokens, seqs = result.tokens * split.dp or None, config.seqs * split.dp
+        carried = estimate_capacity(model_spec, split, share, tokens, seqs, memory.speeds)
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 

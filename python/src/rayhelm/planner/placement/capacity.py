@@ -10,7 +10,7 @@ from math import ceil, sqrt
 from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
-from rayhelm.planner.placement.replica_speed import LoadSpeed, ReplicaSpeed
+from rayhelm.planner.placement.replica_speed import KnownSpeeds, LoadSpeed, ReplicaSpeed
 from rayhelm.planner.placement.roles import Roles
 from rayhelm.planner.placement.spare_replicas import count_spare_replicas
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -85,14 +85,19 @@ class ReplicaCapacity:
 
 
 def estimate_capacity(
-    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, kv_tokens: int | None, max_num_seqs: int
+    model_spec: ResolvedModelSpec,
+    split: ModelSplit,
+    share: float,
+    kv_tokens: int | None,
+    max_num_seqs: int,
+    speeds: KnownSpeeds | None = None,
 ) -> ReplicaCapacity:
     """Estimate one replica. `share`: fraction of each GPU. `kv_tokens`: KV cache of the whole replica, tokens; None if
-    it has none or it is unknown."""
+    it has none or it is unknown. `speeds`: of other models, which this one shares where they are the same."""
     if model_spec.has_own_engine:
         return _build_unestimated(model_spec, split, 1, "one request at a time")
     prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.dp if kv_tokens else None)
-    speed = ReplicaSpeed(model_spec, split, share, prefix_hits)
+    speed = (speeds or KnownSpeeds()).find(model_spec, split, share, prefix_hits)
     if not model_spec.generates:
         return _estimate_without_decode(model_spec, split, speed)
     objective = model_spec.declared.slo

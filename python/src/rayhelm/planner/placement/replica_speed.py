@@ -1,8 +1,9 @@
 """Speed of one replica of a model at the lengths of its load, with intervals."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable
 from functools import cached_property
 from math import exp
+from typing import NamedTuple
 
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
@@ -18,13 +19,12 @@ from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["DecodeSpeed", "LoadSpeed", "ReplicaSpeed"]
+__all__ = ["DecodeSpeed", "KnownSpeeds", "LoadSpeed", "ReplicaSpeed"]
 
 _UNCORRECTED = Correction()
 
 
-@dataclass(frozen=True)
-class LoadSpeed:
+class LoadSpeed(NamedTuple):
     """Speed with some requests in flight. The intervals are computed when they are read: a search reads one of them."""
 
     ttft_s: float
@@ -71,6 +71,8 @@ class ReplicaSpeed:
         lengths = model_spec.lengths
         self._cached = lengths.prompt * lengths.shared * (1.0 if prefix_hits is None else prefix_hits)
         self._found: dict[float, LoadSpeed] = {}
+        """By whole numbers of requests in flight: other models ask for these again."""
+        self._last: tuple[float, LoadSpeed] | None = None
 
     @property
     def is_known(self) -> bool:
@@ -79,9 +81,15 @@ class ReplicaSpeed:
 
     def at(self, concurrency: float) -> LoadSpeed:
         """Return the speed with so many requests in flight, at least one."""
-        if concurrency not in self._found:
-            self._found[concurrency] = self._compute(concurrency)
-        return self._found[concurrency]
+        found = self._found.get(concurrency)
+        if found is None:
+            if self._last and self._last[0] == concurrency:
+                return self._last[1]
+            found = self._compute(concurrency)
+            self._last = concurrency, found
+            if isinstance(concurrency, int):
+                self._found[concurrency] = found
+        return found
 
     def pass_s(self, batch: int) -> Interval:
         """Return the seconds of one request of a task without output tokens, `batch` of which share the overhead of a
@@ -186,3 +194,26 @@ class DecodeSpeed(ReplicaSpeed):
     @cached_property
     def _rows(self) -> tuple[MeasuredRow, ...]:
         return ()
+
+
+class KnownSpeeds:
+    """The speeds of one plan. Many models of a fleet have the same checkpoint, split and lengths."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, ReplicaSpeed] = {}
+
+    def find(
+        self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float, prefix_hits: float | None
+    ) -> ReplicaSpeed:
+        """Return the speed of a split, as `ReplicaSpeed`. A model with measurements of its own shares it with none."""
+        if model_spec.measured or not model_spec.generates:
+            return ReplicaSpeed(model_spec, split, share, prefix_hits)
+        key = (
+            (id(model_spec.model), model_spec.lengths, model_spec.kv_cache_dtype, prefix_hits, share),
+            tuple(id(gpu) for gpu in split.gpus),
+            (split.tp, split.dp, split.has_expert_parallel, split.partition, split.nodes),
+            split.inventory.network,
+        )
+        if key not in self._found:
+            self._found[key] = ReplicaSpeed(model_spec, split, share, prefix_hits)
+        return self._found[key]

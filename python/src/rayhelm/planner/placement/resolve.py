@@ -7,6 +7,7 @@ from math import floor
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.placement.replica_speed import KnownSpeeds
 
 __all__ = ["SEQUENCES", "ResolvedMemory", "resolve_settings"]
 
@@ -22,6 +23,8 @@ class ResolvedMemory:
 
     def __init__(self) -> None:
         self._found: dict[Hashable, MemoryResult] = {}
+        self.speeds = KnownSpeeds()
+        """What was computed with these settings."""
 
     def resolve(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
         spec = model_spec.declared
