@@ -14,7 +14,7 @@ from planning.fleets import generate_fleet
 
 __all__ = ["SIZES", "measure_growth"]
 
-SIZES = ((100, 10), (300, 30), (1000, 10), (1000, 30), (1000, 100))
+SIZES = ((100, 10), (300, 30), (1000, 10), (1000, 30), (1000, 100), (10000, 100))
 """Models and pools."""
 _RAYHELM = Path(sys.executable).with_name("rayhelm")
 

@@ -46,10 +46,10 @@ def test_yaml_alias_bomb_is_refused() -> None:
     assert "aliases unfold" in the_problem(text).message
 
 
-def test_file_above_1_mib_is_refused_before_parsing(tmp_path: Path) -> None:
+def test_file_above_8_mib_is_refused_before_parsing(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("a: b\n" * 2_200_000)
-    with pytest.raises(FleetError, match="at most 1 MiB") as caught:
+    with pytest.raises(FleetError, match="at most 8 MiB") as caught:
         load_fleet(path)
     assert caught.value.problems[0].line == 1
     assert caught.value.problems[0].fix

@@ -16,8 +16,8 @@ from rayhelm.spec.yaml_nodes import Builder, dotted
 
 __all__ = ["Document", "parse_document", "read_document", "read_text"]
 
-MAX_BYTES = 1 << 20
-"""People write fleet files; a file above 1 MiB is something else."""
+MAX_BYTES = 8 << 20
+"""10,000 models with many settings take 6 MiB; a larger file is something else."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> Problem:
 
 
 def read_text(path: Path) -> str:
-    """UTF-8 text of at most 1 MiB. Raises FleetError."""
+    """UTF-8 text of at most 8 MiB. Raises FleetError."""
     try:
         if path.is_dir():
             raise FleetError(_is_a_folder(path))
