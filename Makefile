@@ -6,12 +6,12 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,7 +105,7 @@ metrics-recording: setup ## record a live endpoint under load for the replay of 
 	@PYTHONPATH=. $(bin)/python -m ci.pictures -o docs/images/dashboards
 
 lock: setup ## resolve requirements/*.in into the locks
-	@cd requirements && for name in uv go build core dev doctor bench; do $(compile) $$name.in -o $$name.txt; done
+	@cd requirements && for name in uv go build core dev doctor bench estimates; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
@@ -114,6 +114,10 @@ bench: setup ## measure the speed of the commands on this computer
 
 fit-performance: setup ## fit the speed model to the measured rows, and write coefficients, intervals and errors
 	@PYTHONPATH=benchmarks $(bin)/python -m performance
+
+bench-estimates: setup ## compare the estimates of speed with those of AIConfigurator on the measured rows (30 minutes)
+	@benchmarks/estimates/peers
+	@PYTHONPATH=benchmarks $(bin)/python -m estimates --write benchmarks/estimates/result.json
 
 bench-plan: setup ## measure the planner on large fleets, its gap to the optimum, and what small edits move (10 minutes)
 	@PYTHONPATH=benchmarks $(bin)/python -m planning --write benchmarks/planning/result.json

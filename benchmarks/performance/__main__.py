@@ -24,7 +24,7 @@ from performance.validation import (
     leave_out_row,
     summarize,
 )
-from rayhelm.planner.speed.coefficients import SpeedCoefficients
+from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
 from rayhelm.planner.speed.rows import MeasuredRow, load_rows, shape_of_row
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,8 @@ RESULT_HEADER = "# Written by `make fit-performance`: errors, rows inside the in
 
 
 def main(is_check: bool) -> int:
+    if not is_check:
+        _store_coefficients()
     fitted, result = fit()
     written = {
         SPEED: HEADER + _dump(fitted.model_dump(mode="json")),
@@ -48,6 +50,14 @@ def main(is_check: bool) -> int:
         path.write_text(text)
     print(_dump(result["errors"]), end="")
     return 0
+
+
+def _store_coefficients() -> None:
+    """Write new coefficients with the old intervals: measured rows correct the model that is stored."""
+    new = _round(fit_rows(list_usable_rows()))
+    data = yaml.safe_load(SPEED.read_text()) | {"tpot": new.tpot, "ttft": new.ttft}
+    SPEED.write_text(HEADER + _dump(data))
+    load_coefficients.cache_clear()
 
 
 def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:

@@ -22,6 +22,16 @@ def test_coefficients_are_those_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> N
             assert value == pytest.approx(written[name], rel=0.01), f"{name}: run make fit-performance"
 
 
+def test_errors_of_the_result_follow_from_the_rows_and_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from performance.validation import FIGURES, leave_out, summarize
+
+    stored = RESULT["errors"]["model_left_out"]["all"]
+    residuals = leave_out(lambda row: row.model)
+    for figure in FIGURES:
+        assert summarize(figure, residuals) == pytest.approx(stored[figure], abs=0.3), "run make fit-performance"
+
+
 def test_errors_on_models_that_were_left_out_are_within_the_aim() -> None:
     errors = RESULT["errors"]["model_left_out"]["all"]
     assert errors["tpot"]["median"] <= 10

@@ -18,7 +18,7 @@ __all__ = ["Interval", "SpeedEstimate", "estimate_speed", "find_band", "find_hig
 _GROUPS = {
     "memory bandwidth": ("dense_weights", "expert_weights_native", "expert_weights_converted", "kv_cache"),
     "compute": ("decode_compute", "prefill_compute", "expert_compute", "attention", "drafts"),
-    "communication": ("all_reduce_bytes", "all_reduce_calls"),
+    "communication": ("all_reduce_bytes", "all_reduce_small", "all_reduce_calls"),
     "stage link": ("stage_link",),
 }
 """Terms of a decode step by what bounds them; the others are overhead of the engine."""

@@ -105,7 +105,10 @@ def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficien
             "expert_call_converted": 0.0 if native else calls,
         },
         "cached_tokens": {"kv_cache": shape.kv_bytes_per_token * part / model.layers / bandwidth},
-        "tokens": {"decode_compute": dense},
+        "tokens": {
+            "decode_compute": dense,
+            "all_reduce_small": _count_small_all_reduce_bytes(shape, gpu) * part / (_find_group_rate(shape, gpu) * 1e9),
+        },
         "sequences": {"sequence": _US},
         **{unit: {name: rate * part for name, rate in rates.items()} for unit, rates in prompt.items()},
     }
@@ -141,11 +144,11 @@ def _list_prefill_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoeffici
     flops = _find_flops(gpu, work.expert_format) * fitted.compute_efficiency[work.expert_format]
     width = model.attention.heads * model.attention.head_dim
     return {
-        "prefill_tokens": {"prefill_compute": _compute_dense(shape, gpu, 1.0, fitted) * shape.pp},
-        "all_tokens": {
-            "expert_compute": 2 * work.expert_parameters * ranks / shards / flops,
-            "all_reduce_bytes": _count_all_reduce_bytes(shape, 1.0) / (_find_group_rate(shape, gpu) * 1e9),
+        "prefill_tokens": {
+            "prefill_compute": _compute_dense(shape, gpu, 1.0, fitted) * shape.pp,
+            "all_reduce_bytes": _count_all_reduce_bytes(shape) / (_find_group_rate(shape, gpu) * 1e9),
         },
+        "all_tokens": {"expert_compute": 2 * work.expert_parameters * ranks / shards / flops},
         "pairs": {"attention": 2 * 4 * width / shape.tp / ((gpu.bf16_tflops or 0.0) * 1e12)},
     }
 
@@ -194,14 +197,27 @@ def _scale_with_width(shape: ReplicaShape) -> float:
     return float((shape.model.hidden / 8192) ** 0.5)
 
 
-def _count_all_reduce_bytes(shape: ReplicaShape, tokens: float) -> float:
-    """Return the bytes that one GPU sends: two all-reduces a layer, and with data-parallel ranks that share experts the
-    exchange of all tokens before and after them."""
-    moved = shape.model.layers * 2 * (shape.tp - 1) / shape.tp * 2 * tokens
+def _count_all_reduce_bytes(shape: ReplicaShape) -> float:
+    """Return the bytes that one GPU sends for a token of a long prompt: two all-reduces a layer in a ring, and the
+    exchange between ranks."""
+    moved = shape.model.layers * 2 * (shape.tp - 1) / shape.tp * 2
+    return (moved + _count_exchanged(shape)) * shape.model.hidden * _BYTES
+
+
+def _count_small_all_reduce_bytes(shape: ReplicaShape, gpu: GpuKind) -> float:
+    """Return the bytes that one GPU receives for a decoded token. With few tokens on NVLink, vLLM's all-reduce has each
+    GPU read those of all others at once: one step, but more bytes than a ring. Over PCIe it takes the ring. The rows of
+    MI300X follow the ring too."""
+    if gpu.vendor != "nvidia" or not has_fast_link(gpu, _count_expert_ranks(shape)[1]):
+        return _count_all_reduce_bytes(shape)
+    moved = shape.model.layers * 2 * (shape.tp - 1)
+    return (moved + _count_exchanged(shape)) * shape.model.hidden * _BYTES
+
+
+def _count_exchanged(shape: ReplicaShape) -> int:
+    """Return how often a token is sent between data-parallel ranks that share experts, before and after the experts."""
     ranks, _ = _count_expert_ranks(shape)
-    if ranks > 1:
-        moved += shape.work.expert_layers * 2 * (ranks - 1) * tokens * 2
-    return moved * shape.model.hidden * _BYTES
+    return shape.work.expert_layers * 2 * (ranks - 1) * 2 if ranks > 1 else 0
 
 
 def _count_all_reduce_calls(shape: ReplicaShape, gpu: GpuKind) -> float:

@@ -1,0 +1,1 @@
+"""Our estimates of speed and those of AIConfigurator, on the same measured rows."""
