@@ -9,8 +9,8 @@ from rayhelm.spec.check_adapters import check_adapters
 from rayhelm.spec.check_aliases import check_aliases
 from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_engine_limits import check_engine_limits
-from rayhelm.spec.check_remotes import check_remotes
 from rayhelm.spec.check_prefill_decode import check_prefill_decode
+from rayhelm.spec.check_remotes import check_remotes
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_sources import check_sources
 from rayhelm.spec.check_tenants import check_tenants
