@@ -120,7 +120,7 @@ def test_ray_builds_an_application_with_both_kinds_of_replicas():
         "Prefill:llama-70b": "PDPrefillServer",
     }
     scaling = {name: each._deployment_config.autoscaling_config for name, each in deployments.items()}
-    assert (scaling["Prefill:llama-70b"].max_replicas, scaling["Decode:llama-70b"].max_replicas) == (5, 4)
+    assert (scaling["Prefill:llama-70b"].max_replicas, scaling["Decode:llama-70b"].max_replicas) == (5, 3)
     assert scaling["Prefill:llama-70b"].target_ongoing_requests == 2
 
 

@@ -162,7 +162,7 @@ def test_prompts_and_answers_are_built_by_the_builder_for_both_kinds():
     assert prefill["engine_kwargs"] == decode["engine_kwargs"]
     counts = [each["deployment_config"]["autoscaling_config"]["max_replicas"] for each in (prefill, decode)]
     targets = [each["deployment_config"]["autoscaling_config"]["target_ongoing_requests"] for each in (prefill, decode)]
-    assert counts == [5, 4]
+    assert counts == [5, 3]
     assert targets[0] < targets[1]
 
 
