@@ -85,13 +85,3 @@ backend {{ $again }}
 {{ end }}
 {{- end }}
 {{- end }}
-
-{{- define "gateway.connectRetries" -}}
-5
-{{- end }}
-
-{{- /* Without a colon: names with one are versions, in metrics too. */ -}}
-{{- define "gateway.againName" -}}
-{{- include "gateway.arguments" (dict "template" "gateway.againName" "given" . "names" (list "model" "version")) -}}
-{{ include "gateway.backend" . | replace ":" "." }}.again
-{{- end }}

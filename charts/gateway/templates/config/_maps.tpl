@@ -53,37 +53,6 @@
 {{- end }}
 {{- end }}
 
-{{- define "gateway.modelObject" -}}
-{"id":"{{ . }}","object":"model","created":0,"owned_by":"rayhelm"}
-{{- end }}
-
-{{- define "gateway.mapObjects" -}}
-{{- range $id, $model := .v.models }}
-{{ $id }} {{ include "gateway.modelObject" $id }}
-{{- range $model.aliases }}
-{{ . }} {{ include "gateway.modelObject" . }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- /* In parts of 100 models: HAProxy cuts a line of a map at 16 KiB, and 100 of the longest names are shorter. */ -}}
-{{- define "gateway.listParts" -}}
-{{- include "gateway.arguments" (dict "template" "gateway.listParts" "given" . "names" (list "v" "tenant")) -}}
-{{ chunk 100 (include "gateway.namesOf" . | fromJsonArray) | toJson }}
-{{- end }}
-
-{{- define "gateway.mapLists" -}}
-{{- range $name, $tenant := .v.tenants }}
-{{- range $part, $models := include "gateway.listParts" (dict "v" $.v "tenant" $tenant) | fromJsonArray }}
-{{- $objects := list }}
-{{- range $models }}
-{{- $objects = append $objects (include "gateway.modelObject" .) }}
-{{- end }}
-{{ $name }}:{{ $part }} {{ if $part }},{{ end }}{{ join "," $objects }}
-{{- end }}
-{{- end }}
-{{- end }}
-
 {{- /* The version with a weight of 100, or `*`. */ -}}
 {{- define "gateway.onlyVersion" -}}
 {{- $only := "*" }}
