@@ -25,7 +25,7 @@ def environment():
                 "free": tenant("free", both),
                 "open": tenant("open", both, maxOutputTokens={"qwen": BOUND}, withoutMaxTokens="Forward"),
             },
-            "models": {"qwen": model(one)},
+            "models": {"qwen": model(one, prefixCache={"sharedReason": "the test compares bodies"})},
             "validation": {"enabled": True},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):

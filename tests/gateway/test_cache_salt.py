@@ -7,9 +7,9 @@ import random
 import pytest
 
 from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit.bodies import mutate
 from gateway.kit.connection import build_request
 from gateway.kit.hostile import LAST, collect_responses, exchange
-from gateway.test_hostile_bodies import mutated
 
 CHAT, COMPLETION, EMBEDDING, SCORE = "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/score"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -217,7 +217,7 @@ def test_random_bodies_keep_all_other_fields(environment, build):
     gateway, one = environment
     chance, compared = random.Random(18), 0
     for _ in range(10):
-        bodies = [mutated(chance) for _ in range(80)]
+        bodies = [mutate(chance) for _ in range(80)]
         before = len(one.requests)
         sent = b"".join(build(CHAT, body, key="acme-key") for body in bodies)
         *responses, _ = collect_responses(gateway, sent + LAST)

@@ -26,7 +26,7 @@ def environment():
                 "slow": tenant("slow", both, requestsPerMinute=5),
                 "narrow": tenant("narrow", both, concurrency=2),
             },
-            "models": {"llama": model(one), "whisper": whisper},
+            "models": {"llama": model(one, prefixCache=UNCHANGED), "whisper": whisper},
             "limits": {"bodyBytes": BODY, "headerBytes": HEADERS, "uploadBytes": UPLOAD, "connections": 200},
         }
         with start_gateway(values) as gateway:
@@ -40,6 +40,9 @@ def impatient_environment():
         timeouts = {"headerSeconds": 1, "bodySeconds": 1}
         with start_gateway(minimal_values(one, {"timeouts": timeouts})) as gateway:
             yield gateway, one
+
+
+UNCHANGED = {"sharedReason": "the upstream gets each body as the client sent it"}
 
 
 def chat(size):

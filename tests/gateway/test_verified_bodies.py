@@ -35,7 +35,7 @@ def test_parser_reads_bodies_as_it_does_for_requests(parser):
 
 FAULTS = {
     "escapes of keys": ('if letter == "u" and #hex == 4 then', "if false then"),
-    "a second key in the fast path": ("""or find(body, '"model"', after, true)""", ""),
+    "a second key in the fast path": ("""or find(body, 'model"', after, true)""", ""),
     "inner objects in the fast path": ("{[^{}%[%]]-", "{.-"),
 }
 

@@ -8,6 +8,8 @@
 
 {{- define "gateway.frontendRates" -}}
 {{- $window := include "gateway.windowMs" . -}}
+{{- /* The headers with the limits need the exact count of each request. */ -}}
+{{- $near := ternary "" " if is_near_rate" .v.rateLimitHeaders.enabled -}}
 http-request set-var(txn.now) date(0,ms)
 http-request set-var(txn.rate) var(txn.tenant),map_str_int(rate-limits.map)
 http-request track-sc4 var(txn.now),div({{ $window }}),concat(:,txn.tenant) table rates
@@ -15,8 +17,8 @@ http-request set-var(txn.count_before) var(txn.now),div({{ $window }}),sub(1),co
 # Most requests are below the limit even with all of the window before.
 http-request set-var(txn.near_rate) bool(true) if { sc_get_gpc0(4),add(txn.count_before),sub(txn.rate) ge 0 }
 acl is_near_rate var(txn.near_rate) -m found
-http-request set-var(txn.window_left) var(txn.now),mod({{ $window }}),neg,add({{ $window }}) if is_near_rate
-http-request set-var(txn.weighted) var(txn.count_before),mul(txn.window_left) if is_near_rate
+http-request set-var(txn.window_left) var(txn.now),mod({{ $window }}),neg,add({{ $window }}){{ $near }}
+http-request set-var(txn.weighted) var(txn.count_before),mul(txn.window_left){{ $near }}
 # The first count that is too high: count + before * left / window >= rate.
 http-request set-var(txn.count) sc_get_gpc0(4) if is_near_rate { sc_get_gpc0(4),sub(txn.rate),mul({{ $window }}),add(txn.weighted) ge 0 }
 acl is_above_rate var(txn.count) -m found
