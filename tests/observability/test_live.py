@@ -16,7 +16,7 @@ from rayhelm.local.gateway import TENANT
 from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
-from rayhelm.processes import wait_until
+from rayhelm.processes import TimedOut, wait_until
 from rayhelm.traffic.records import read_lines
 from rayhelm.traffic.summary import TrafficLog
 from shared.built import built_program
@@ -36,6 +36,8 @@ ROOT = Path(__file__).parents[2]
 LOAD, SETTLE = 60, 25
 """Seconds of load, and seconds in which its last metrics are scraped: Ray refreshes them every 10 s. On a busy computer
 it takes longer, so the counter of the engine decides."""
+ROUNDS = 4
+"""Loads after which tokens of tenants are compared with those of the engine, until they are equal."""
 ABSENT_EXPORTERS = {
     "autoscaler": "the local endpoint has no autoscaler of Ray",
     "dcgm": "no GPU",
@@ -170,17 +172,31 @@ def test_tokens_of_the_engine_are_those_of_the_responses(run: Run) -> None:
 def test_tokens_of_all_tenants_are_those_of_the_engine(run: Run, model: str, kind: str) -> None:
     """Aborted streams, answers from the prefix cache and embeddings included."""
 
-    def total(counter: str) -> float:
+    def read(counter: str) -> float:
         found = run.endpoint.query(f'sum({counter}_{kind}_tokens_total{{model_name="{model}"}})')
         return float(found[0]["value"][1]) if found else 0.0
 
-    def is_equal() -> bool | None:
-        engine, tenants = total("ray_vllm"), total("ray_rayhelm")
-        return abs(tenants - engine) <= 0.01 * engine or None
+    def read_both() -> tuple[float, float]:
+        return read("ray_vllm"), read("ray_rayhelm")
 
-    # Both counters are exported every 10 s, and the sums of tenants up to a second later.
-    wait_until(is_equal, what="equal sums", timeout=300)
-    assert bool(total("ray_rayhelm")) == (model == "chat" or kind == "prompt")
+    def is_equal(before: tuple[float, float]) -> bool | None:
+        engine, tenants = (now - then for now, then in zip(read_both(), before, strict=True))
+        has_tokens = model == "chat" or kind == "prompt"
+        return (bool(tenants) == has_tokens and abs(tenants - engine) <= 0.01 * engine) or None
+
+    # Both counters are exported every 10 s, and the sums of tenants up to a second later. Ray exports what was added since the
+    # last time, and a busy computer can lose one export of one counter. A counter that is wrong is so in each round.
+    before = (0.0, 0.0)
+    for _ in range(ROUNDS):
+        try:
+            wait_until(lambda before=before: is_equal(before), what="equal sums", timeout=100)
+        except TimedOut:
+            before = read_both()
+            asyncio.run(send_load(run.endpoint, LOAD / 4))
+            time.sleep(SETTLE)
+        else:
+            return
+    pytest.fail(f"tokens of the engine and of the tenants: {read_both()}, before the last load {before}")
 
 
 def test_tenant_has_exactly_the_tokens_of_its_requests(run: Run) -> None:

@@ -6,6 +6,7 @@
 -- tokens that the body asks for, or a word of fields.lua. The prefix only selects an endpoint.
 local PREFIX_BYTES = tonumber((...))
 local MAX_DEPTH = 500
+local LARGE = 262144
 -- Strings, brackets and commas that are read: 30 ms of one core. The reading cannot stop at the model, because a second key
 -- could follow; the fast path has no such limit.
 local MAX_TOKENS = 100000
@@ -150,6 +151,11 @@ core.register_action("parse_body", { "http-req" }, function(txn)
   local body = txn.f:req_body() or ""
   local is_complete = tonumber(txn.f:req_fhdr("content-length")) == #body and not find(body, "\0", 1, true)
   txn:set_var("txn.parsed", parse(body, is_complete, txn:get_var("txn.operation")))
+  -- Up to ten times what is alive now would stay until the next collection.
+  if #body > LARGE then
+    body = nil
+    collectgarbage()
+  end
 end, 0)
 
 -- Twice as fast, for small complete bodies. HAProxy ends the argument at a zero byte. A JSON parser accepts a zero byte only in

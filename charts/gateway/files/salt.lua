@@ -11,7 +11,7 @@ end
 
 local START, STOP = ',"cache_salt":"', '"'
 local OWN = '"cache_salt"%s*:%s*"([^"]*)"'
-local CLOSE = 125
+local CLOSE, LARGE = 125, 262144
 
 local byte, find, match = string.byte, string.find, string.match
 
@@ -44,12 +44,17 @@ function Salt:http_headers(_, message)
   if not message.channel:is_resp() then filter.register_data_filter(self, message.channel) end
 end
 
--- The gateway holds the complete body before it gets here; body.lua has found an object in it. A rule has set its new length.
+-- The gateway holds the complete body before it gets here. A rule has set its new length. body.lua does not read to the end of
+-- each body: one without an end stays invalid.
 function Salt:http_payload(txn, message)
   if not message:eom() then return 0 end
   local body = message:body()
-  local at = byte(body, -1) == CLOSE and #body or find(body, "}[ \t\r\n]*$")
+  local at = byte(body, -1) == CLOSE and #body or find(body, "}[ \t\r\n]*$") or #body + 1
   message:insert(START .. find_salt(txn.c, txn:get_var("txn.tenant"), body) .. STOP, at - 1)
+  if #body > LARGE then
+    body = nil
+    collectgarbage()
+  end
 end
 
 core.register_filter("salt", Salt, function(class) return class end)

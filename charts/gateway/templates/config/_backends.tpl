@@ -20,8 +20,8 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if include "gateway.hasSession" (dict "tasks" $data.tasks "model" $model) }}
   {{- include "gateway.balanceSession" (dict "id" $id "model" $model) | nindent 2 }}
   {{- else }}
-  # `MODEL PREFIX` of `ok OUTPUT MODEL PREFIX`
-  balance hash var(txn.parsed),bytes(14,{{ add 1 (len $id) (int $model.loadBalancing.prefixBytes) }})
+  # PREFIX of `ok OUTPUT MODEL PREFIX`: MODEL can be an alias.
+  balance hash var(txn.parsed),word(4,' ',0),bytes(0,{{ int $model.loadBalancing.prefixBytes }})
   {{- end }}
   hash-type consistent
   hash-balance-factor {{ int $model.loadBalancing.loadPercent }}

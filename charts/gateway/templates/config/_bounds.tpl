@@ -27,7 +27,7 @@ acl has_bounds var(txn.bounds) -m found
 {{- end }}
 {{- if $body }}
 http-request set-var(txn.body_bound) var(txn.bounds),word(2,' ') if has_bounds !{ var(txn.bounds),word(2,' ') -m str none }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "prompt-exceeded") }} if { var(txn.body_bound) -m found } { req.body_len,sub(txn.body_bound) gt 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "prompt-exceeded") }} if { var(txn.body_bound) -m found }{{ if .v.remoteGateways }} !is_remote{{ end }} { req.body_len,sub(txn.body_bound) gt 0 }
 {{- end }}
 {{- if $output }}
 http-request set-var(txn.output_bound) var(txn.bounds),word(1,' ') if has_bounds !{ var(txn.bounds),word(1,' ') -m str none }

@@ -3,7 +3,7 @@
 {{- /* Operations of a model by path: those of its task, or its own if the task is `custom`. Takes (dict data model). */ -}}
 {{- define "gateway.operationsOf" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.operationsOf" "given" . "names" (list "data" "model")) -}}
-{{- $operations := (get .data.tasks .model.task).operations }}
+{{- $operations := (get .data.tasks .model.task).operations | deepCopy }}
 {{- range $path, $operation := .model.operations }}
 {{- $_ := set $operations $path (dict "method" $operation.method "body" "stream") }}
 {{- end }}

@@ -22,8 +22,7 @@
 {{- /* Conditions under which no endpoint of a version is available. Takes (dict id name version). */ -}}
 {{- define "gateway.isDown" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.isDown" "given" . "names" (list "id" "name" "version")) -}}
-{{- $backend := include "gateway.backend" (dict "model" .id "version" .name) }}
-{{- range $key, $_ := .version.endpoints }} !{ srv_is_up({{ $backend }}/{{ $key }}) }{{ end }}
+{{- printf " !up.%s" (include "gateway.backend" (dict "model" .id "version" .name)) }}
 {{- end }}
 
 {{- /* After the limits: those of a remote gateway are in limits.map as `@NAME`, because the first gateway counts its tenant. */ -}}
@@ -35,6 +34,10 @@ http-request set-var(txn.remote) var(txn.key),word(1,/),bytes(1) if is_remote
 http-request set-log-level silent if is_remote { path_beg /-/ready/ }
 {{- range $id, $model := .v.models }}
 {{- range $name, $version := $model.versions }}
+{{- $backend := include "gateway.backend" (dict "model" $id "version" $name) }}
+{{- range $key, $_ := $version.endpoints }}
+acl up.{{ $backend }} srv_is_up({{ $backend }}/{{ $key }})
+{{- end }}
 http-request return status 503 content-type text/plain string "no endpoint is available" if is_remote { path /-/ready/{{ $id }}/{{ $name }} }{{ include "gateway.isDown" (dict "id" $id "name" $name "version" $version) }}
 http-request return status 200 content-type text/plain string ok if is_remote { path /-/ready/{{ $id }}/{{ $name }} }
 {{- end }}

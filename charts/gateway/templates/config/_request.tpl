@@ -44,17 +44,19 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- /* A JSON body is read completely, within a size and a time, and only after the key was accepted. */ -}}
 {{- define "gateway.frontendBody" -}}
 {{- $limits := .v.limits -}}
+{{- /* A remote gateway has added its salt. */}}
+{{- $most := add $limits.bodyBytes (empty .v.remoteGateways | ternary 0 80) | int }}
 http-request set-var(txn.length) req.fhdr(content-length) if is_json
 {{- if include "gateway.hasUploads" . | trim }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { var(txn.allowed_method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
 {{- end }}
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { var(txn.length) -m int gt {{ int $limits.bodyBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { var(txn.length) -m int gt {{ $most }} }
 {{- include "gateway.frontendContentType" . | trim | nindent 0 }}
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
 {{- include "gateway.frontendUpload" . | trim | nindent 0 }}
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ $most }} }
 # The result is `ok OUTPUT MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
 http-request set-var(txn.small) bool(true) if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
 acl is_small var(txn.small) -m found

@@ -12,7 +12,9 @@
 {{- define "gateway.mapSessions" -}}
 {{- range $id, $model := .v.models }}
 {{- if and $model.loadBalancing.session.fields (include "gateway.hasSession" (dict "tasks" $.tasks "model" $model)) }}
-{{ $id }} {{ int $model.loadBalancing.prefixBytes }} {{ join "," $model.loadBalancing.session.fields }}
+{{- range prepend $model.aliases $id }}
+{{ . }} {{ int $model.loadBalancing.prefixBytes }} {{ join "," $model.loadBalancing.session.fields }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -32,8 +34,11 @@ lua-load-per-thread sessions.lua
 {{- end }}
 {{- end }}
 {{- end }}
+{{- /* A line of HAProxy has 64 words. */}}
 {{- range $header, $ids := $models }}
-http-request set-var(txn.session) req.fhdr({{ $header }}) if { req.fhdr({{ $header }}),length gt 0 } { var(txn.model) -m str {{ join " " $ids }} }
+{{- range chunk 40 $ids }}
+http-request set-var(txn.session) req.fhdr({{ $header }}) if { req.fhdr({{ $header }}),length gt 0 } { var(txn.model) -m str {{ join " " . }} }
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -42,7 +47,7 @@ http-request set-var(txn.session) req.fhdr({{ $header }}) if { req.fhdr({{ $head
 {{- define "gateway.balanceSession" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.balanceSession" "given" . "names" (list "id" "model")) -}}
 {{- $balancing := .model.loadBalancing }}
-{{- $bytes := not (empty $balancing.session.fields) | ternary "" (printf ",%d" (add 1 (len .id) (int $balancing.prefixBytes))) }}
-http-request set-var(txn.session) var(txn.parsed),bytes(14{{ $bytes }}) unless { var(txn.session) -m found }
+{{- $bytes := not (empty $balancing.session.fields) | ternary "" (printf ",bytes(0,%d)" (int $balancing.prefixBytes)) }}
+http-request set-var(txn.session) var(txn.parsed),word(4,' ',0){{ $bytes }} unless { var(txn.session) -m found }
 balance hash var(txn.session)
 {{- end }}

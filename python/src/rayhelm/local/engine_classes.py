@@ -59,14 +59,13 @@ def build(keys: dict[str, Any], tp: int, context: int | None, block_size: int | 
     from vllm.config import set_current_vllm_config
     from vllm.model_executor.layers.attention_layer_base import AttentionLayerBase
     from vllm.model_executor.model_loader.utils import initialize_model
-    from vllm.utils.torch_utils import set_default_torch_dtype
     from vllm.v1.core import kv_cache_utils
 
     config = _build_config(keys, context, block_size)
     config.cache_config.kv_cache_layout = _LAYOUT
     with set_current_vllm_config(config), _act_as_rank_of(tp):
         config.parallel_config.tensor_parallel_size = tp
-        with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"):
+        with _use_default_dtype(config.model_config.dtype), torch.device("meta"):
             model = initialize_model(vllm_config=config)
         layers = config.compilation_config.static_forward_context
         specs: Any = {
@@ -81,6 +80,19 @@ def build(keys: dict[str, Any], tp: int, context: int | None, block_size: int | 
     weights = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
     tokens = config.model_config.max_model_len
     return BuiltModel(weights, block, full, max(full / tokens, half / (tokens // 2)), _read_shape(config))
+
+
+@contextmanager
+def _use_default_dtype(dtype: Any) -> Iterator[None]:
+    """As vLLM's own function, but an exception leaves no other default behind."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _count_needed(config: Any, groups: Any, part: int) -> int:
