@@ -184,8 +184,8 @@ def test_tokens_of_all_tenants_are_those_of_the_engine(run: Run, model: str, kin
         has_tokens = model == "chat" or kind == "prompt"
         return (bool(tenants) == has_tokens and abs(tenants - engine) <= 0.01 * engine) or None
 
-    # Both counters are exported every 10 s, and the sums of tenants up to a second later. Ray exports what was added since the
-    # last time, and a busy computer can lose one export of one counter. A counter that is wrong is so in each round.
+    # Both counters are exported every 10 s, and the sums of tenants up to a second later. Ray exports what was added
+    # since the last time, and a busy computer can lose one export of a counter. A wrong counter is wrong in each round.
     before = (0.0, 0.0)
     for _ in range(ROUNDS):
         try:
