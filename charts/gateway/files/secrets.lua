@@ -5,7 +5,7 @@ local arguments = { ... }
 local interval = math.floor(tonumber(arguments[1]) * 1000)
 local KEYS = "remote-keys.map"
 
-local applied, logged = {}, {}
+local applied, found, logged = {}, {}, {}
 
 -- Logs a message once per change.
 local function log(name, text)
@@ -38,7 +38,8 @@ local function set_certificate(file, pem)
 end
 
 -- HAProxy has loaded the files itself when it started. The kubelet replaces both files at once, but they are read one after
--- the other: HAProxy refuses a pair that does not match, and the next read repeats it.
+-- the other, and HAProxy 2.8 accepts a certificate with another key, with which no handshake succeeds. So a pair is used when
+-- two reads in a row find it.
 local function apply_certificate(name)
   local file = name .. ".crt"
   local certificate, key = read(file), read(file .. ".key")
@@ -46,6 +47,10 @@ local function apply_certificate(name)
   local pem = certificate .. "\n" .. key
   if not applied[name] then applied[name] = pem end
   if applied[name] == pem then return end
+  if found[name] ~= pem then
+    found[name] = pem
+    return
+  end
   local is_set = set_certificate(file, pem)
   if not is_set then return log(name, "the new certificate and its key are not valid, so the last ones stay") end
   applied[name] = pem
