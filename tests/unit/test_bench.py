@@ -180,6 +180,16 @@ def test_probe_keeps_the_rows_of_models() -> None:
     assert parse_measurements(written, "m.yaml").models["chat"][0].tpot_s == 0.05
 
 
+def test_rows_of_a_model_with_prefill_and_decode_replicas_are_reported_as_unused() -> None:
+    roles = FLEET.replace(
+        "    context: 8192\n", "    context: 8192\n    parallelism: {tensor: 2, prefillDecode: true}\n"
+    )
+    roles = roles.replace("price:", "network: rdma-400g, rdmaResource: rdma/hca, price:")
+    measured = FleetMeasurements.model_validate({"models": {"chat": [ROW]}, "file": "m.yaml"})
+    (warning,) = [each for each in plan_fleet(replace(load(roles), measured=measured)).warnings if "m.yaml" in each]
+    assert warning.endswith("not used, prompts and answers of the model are computed on different replicas")
+
+
 def test_file_without_a_measurement_is_refused() -> None:
     with pytest.raises(FleetError, match="neither `pools` nor `models`"):
         parse_measurements("{}\n", "m.yaml")

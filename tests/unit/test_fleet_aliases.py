@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.gateway import GatewayValues
@@ -64,6 +64,16 @@ def test_every_placement_of_a_name_accepts_its_aliases() -> None:
             "also the name of an adapter",
         ),
         (fleet(model=", parallelism: {data: 2}"), "models.chat.aliases", "data parallel ranks"),
+        (fleet(model=", parallelism: {prefillDecode: true}"), "models.chat.aliases", "or `parallelism.prefillDecode`"),
+        (fleet(model=", parallelism: {prefill: 1, decode: 1}"), "models.chat.aliases", "or `parallelism.prefill`"),
+        (
+            fleet(
+                more="  b: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {model: chat},"
+                " parallelism: {prefillDecode: true}}\n"
+            ),
+            "models.chat.aliases",
+            "or `parallelism.prefillDecode` of `b`",
+        ),
         (
             fleet("[]", more="  b: {source: Qwen/Qwen2.5-7B-Instruct, servedAs: {model: chat}, aliases: [x]}\n"),
             "models.b.aliases",
@@ -86,6 +96,17 @@ def test_wrong_alias_is_refused(text: str, path: str, message: str) -> None:
 @pytest.mark.parametrize("alias", ["a b", "/x", "x//y", "x" * 97, "no"])
 def test_alias_that_no_client_can_send_is_refused(alias: str) -> None:
     assert the_problem(fleet(f'["{alias}"]')).path == "models.chat.aliases[0]"
+
+
+@pytest.mark.parametrize(
+    ("alias", "fix"), [("/gpt", "gpt"), ("GPT-4o mini", "GPT-4o-mini"), ("a//b", "a/b"), ("//", "my-name")]
+)
+def test_refused_alias_keeps_its_capitals_and_slashes_in_the_fix(alias: str, fix: str) -> None:
+    problem = the_problem(fleet(f'["{alias}"]'))
+    assert "cannot be a name of a model" in problem.message
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.value == [fix]
+    assert "Kubernetes" not in problem.fix_text
 
 
 def test_image_without_rayhelm_cannot_serve_aliases() -> None:

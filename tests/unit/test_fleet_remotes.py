@@ -224,6 +224,7 @@ def test_one_name_on_clusters_that_are_not_joined_is_refused() -> None:
     assert problem.path == "models.chat-us.pool"
     assert "join the gateways by `gateway.remotes`" in problem.message
     assert [str(fix.path) for fix in problem.alternatives] == ["clusters.eu.gateway.remotes"]
+    assert "# or, at clusters.eu.gateway: remotes: {us: " in str(problem)
 
 
 def test_name_of_two_clusters_needs_a_pool_of_its_own() -> None:

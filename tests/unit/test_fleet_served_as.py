@@ -186,6 +186,20 @@ def test_pinned_version_that_does_not_exist_is_refused(pins: str, message: str) 
     assert message in problem.message
 
 
+@pytest.mark.parametrize(
+    "key", ["pinnedVersions: {gpt: stable}", "maxOutputTokens: {gpt: 5}", "maxBodyBytes: {gpt: 99}"]
+)
+def test_setting_of_an_alias_is_refused_with_that_of_its_model(key: str) -> None:
+    image = "image: {repository: registry.example/ray-vllm, tag: 2.60.0-ours, includesRayhelm: true}"
+    text = BASE.replace("[chat]}", f"[chat], {key}}}").replace("pool: gpu}", "pool: gpu, aliases: [gpt]}")
+    text = text.replace("main: {", f"main: {{{image}, ")
+    problem = the_problem(text)
+    assert "`gpt` is an alias of `chat`" in problem.message
+    right = key.replace("gpt", "chat")
+    assert problem.fix_text.endswith(right)
+    read(text.replace(key, right))
+
+
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 

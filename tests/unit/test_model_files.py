@@ -6,9 +6,11 @@ import pytest
 import yaml
 
 from rayhelm.catalog import load_catalog
-from rayhelm.catalog.huggingface import read_config
-from rayhelm.errors import FleetError
+from rayhelm.catalog.huggingface import read_config, read_keys
+from rayhelm.errors import Fix, FleetError
 from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.load import load_fleet
 from unit.command import run
 
 GPU = load_catalog().gpu("H100-SXM-80GB")
@@ -82,6 +84,45 @@ def test_negative_weights_of_a_data_file_are_refused(tmp_path: Path) -> None:
         read_config(path)
 
 
+@pytest.mark.parametrize("key", ["weights", "kv_per_token"])
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_figure_that_is_not_finite_is_refused(tmp_path: Path, key: str, value: float) -> None:
+    figures = {"weights": 30e9, "kv_per_token": 1024.0, key: value}
+    ranks = [{"tensor_parallel_size": 1, **figures}]
+    for changed in ({"stated": figures}, {"built": {"engine": "0.29.0", "context": 32768, "ranks": ranks}}):
+        with pytest.raises(FleetError, match="finite number"):
+            read_config(write(tmp_path, **changed))
+
+
+@pytest.mark.parametrize("text", ["a: [", "", "- 1\n"])
+def test_broken_data_file_has_fixes_that_name_a_model(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.yaml").write_text(text)
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "fleet: one\npools: {gpu: {gpu: H100-SXM-80GB, nodes: 1}}\n"
+        "models: {chat: {source: /models/odd, context: 8192, architecture: ./odd.yaml}}\n"
+    )
+    loaded = load_fleet(fleet)
+    with pytest.raises(FleetError) as refused:
+        plan_fleet(loaded)
+    (problem,) = refused.value.problems
+    values = [fix.value for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix) and fix.path]
+    assert values
+    assert all(load_catalog().model(value) for value in values)
+
+
+def test_size_that_was_not_built_is_added_with_the_sizes_of_the_file(tmp_path: Path) -> None:
+    found = fit(read_config(write(tmp_path)), [GPU], 4, 1, max_model_len=8192)
+    assert "`rayhelm catalog add CONFIG --tp 1 --tp 2 --tp 4`" in found.reason
+
+
+def test_config_that_is_missing_is_refused_with_advice_for_add(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.json", tmp_path):
+        with pytest.raises(FleetError) as refused:
+            read_keys(path)
+        assert str(refused.value.problems[0].fix) == "# give the config.json of the model, or its folder"
+
+
 def test_catalog_add_ends_with_3_and_advice_without_vllm(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +140,7 @@ def test_catalog_add_ends_with_3_and_advice_without_vllm(
         (["add", ".", "--task", "sing"], "`sing` is not one of"),
         (["gpus", "config.json"], "takes no CONFIG"),
         (["models", "--tp", "2"], "takes no CONFIG"),
+        (["gpus", "--task", "embed"], "takes no CONFIG"),
     ],
 )
 def test_wrong_usage_of_catalog_ends_with_2(

@@ -2,12 +2,14 @@
 
 import pytest
 
+from rayhelm.errors import Fix
 from rayhelm.planner.alternatives import list_alternatives
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.placement.kv_transfer import load_transfer_rules
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.serve_models import list_engine_configs, list_llm_configs
+from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
 from unit.fleets import load, one, refused
 
@@ -71,6 +73,42 @@ def test_pinned_numbers_are_kept_and_too_few_of_a_kind_are_reported() -> None:
     assert not any("pinned decode replicas" in warning for warning in model.warnings)
 
 
+def test_one_pinned_replica_of_each_kind_reports_what_the_load_needs() -> None:
+    model = split("parallelism: {tensor: 2, prefill: 1, decode: 1}")
+    assert any("1 pinned prefill replicas, and the planned load needs" in warning for warning in model.warnings)
+    assert model.estimate.ttft_s is None
+    assert "Infinity" not in model.model_dump_json()
+    assert (model.estimate.concurrency or 0) <= model.max_num_seqs
+
+
+def test_planned_bound_of_a_gateway_counts_decode_replicas_alone() -> None:
+    clusters = {
+        name: f"{{apiServer: {{cidrs: [10.0.0.1/32]}}, gateway: {{host: {name}.example.com, allowedClients: [web],"
+        f" ingress: {{tlsSecret: tls}}{more}}}}}"
+        for name, more in (
+            ("eu", ", remotes: {us: {certificateAuthority: {configMap: ca}, cidrs: [203.0.113.10/32]}}"),
+            ("us", ""),
+        )
+    }
+    here = f"source: {LLAMA}, context: 16384, slo: {{tpot: 40ms}}, {LOAD}"
+    text = f"""
+fleet: two
+clusters: {{eu: {clusters["eu"]}, us: {clusters["us"]}}}
+pools: {{eu: {POOL[:-1]}, cluster: eu}}, us: {POOL[:-1]}, cluster: us}}}}
+tenants: {{a: {{models: [chat]}}}}
+models:
+  chat: {{{here}, pool: eu, {SPLIT}, spillAbove: planned}}
+  chat-us: {{{here}, pool: us, servedAs: {{model: chat}}}}
+"""
+    loaded = load(text)
+    planned = plan_fleet(loaded)
+    chat = planned.models["chat"]
+    assert chat.prefill_decode
+    assert chat.max_serving_replicas == chat.prefill_decode.decode.max_replicas < chat.max_replicas
+    values = build_gateways(planned, loaded, build_ray_service_values(planned, loaded))["eu"]
+    assert values.models["chat"].spill_above == -(-chat.target_ongoing_requests * chat.max_serving_replicas // 2)
+
+
 def test_first_token_meets_its_objective_with_more_prefill_replicas() -> None:
     tight = one(POOL, f"{{source: {LLAMA}, context: 16384, {SPLIT}, slo: {{ttft: 2s}}, {LOAD}}}")
     relaxed = one(POOL, f"{{source: {LLAMA}, context: 16384, {SPLIT}, {LOAD}}}")
@@ -103,6 +141,16 @@ def test_prefixes_are_routed_over_prefill_replicas() -> None:
     assert model.routing == "prefix-affinity"
     assert any("over the prefill replicas" in reason.because for reason in model.reasons)
     assert split("parallelism: {tensor: 2, prefill: 1, decode: 6}", more).routing == "least-loaded"
+
+
+def test_cached_prefixes_are_divided_over_prefill_replicas() -> None:
+    more = "traffic: {requestsPerSecond: 8, inputTokens: 3000, outputTokens: 400, sharedPrefix: 0.4, prefixes: 40}"
+    model = split(more=more)
+    roles = model.prefill_decode
+    assert roles
+    assert roles.prefill.replicas > 1
+    (reason,) = [each for each in model.reasons if each.decision == "prefix_hits"]
+    assert f"divides them over {roles.prefill.replicas} prefill replicas" in reason.because
 
 
 def test_values_have_both_deployments_and_pods_for_all_replicas() -> None:
@@ -140,6 +188,22 @@ models: {{chat: {{source: {LLAMA}, context: 16384, slo: {{ttft: 2s, tpot: 40ms}}
     assert "prefillDecode: true" in role.what
     assert "compared with no measurement" in role.note
     assert (role.saving_per_hour or 0) > 0
+
+
+@pytest.mark.parametrize(
+    ("pool", "model"), [(POOL.replace(", rdmaResource: rdma/hca", ""), ""), (POOL, ", aliases: [gpt-4o-mini]")]
+)
+def test_alternatives_do_not_name_a_split_that_is_refused(pool: str, model: str) -> None:
+    text = f"""
+fleet: one
+clusters: {{main: {{image: {{repository: registry.example/ray-vllm, tag: 2.60.0-ours, includesRayhelm: true}}}}}}
+pools: {{gpu: {pool}}}
+models: {{chat: {{source: {LLAMA}, context: 16384, slo: {{ttft: 2s, tpot: 40ms}},
+  traffic: {{requestsPerSecond: 5, inputTokens: 3000, outputTokens: 300}}, parallelism: {{tensor: 2}}{model}}}}}
+"""
+    loaded = load(text)
+    found = list_alternatives(loaded, plan_fleet(loaded))["chat"]
+    assert "prefill/decode" not in [each.kind for each in found]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +245,19 @@ def test_keys_that_contradict_the_split_are_refused(parallelism: str, more: str,
 
 def test_pool_whose_pods_get_no_rdma_device_is_refused() -> None:
     pool = POOL.replace(", rdmaResource: rdma/hca", "")
-    assert "has no `rdmaResource`" in refused(pool, f"{{source: {LLAMA}, context: 16384, {SPLIT}, {LOAD}}}").message
+    problem = refused(pool, f"{{source: {LLAMA}, context: 16384, {SPLIT}, {LOAD}}}")
+    assert "has no `rdmaResource`" in problem.message
+    assert "between the replicas of `model`" in problem.message
+    assert problem.fix_text.startswith("rdmaResource: ")
+    assert not problem.alternatives  # a network without RDMA is refused too
+
+
+def test_fix_removes_pipeline_stages_before_prefill_and_decode() -> None:
+    model = "{source: Qwen/Qwen3-32B, context: 8192, parallelism: {tensor: 2, pipeline: 2, prefillDecode: true}}"
+    problem = refused(POOL, model)
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.value == {"tensor": 2, "prefillDecode": True}
+    assert [fix.value for fix in problem.alternatives] == [{"tensor": 2}]
 
 
 def test_readers_of_a_serve_config_find_the_deployment_that_answers() -> None:

@@ -195,6 +195,31 @@ def test_plan_warns_of_open_and_unreachable_services(more: str, warning: str) ->
     assert any(warning in message for message in plan_small(more).warnings)
 
 
+@pytest.mark.parametrize(
+    ("model", "tenants", "warning"),
+    [
+        ("", "{a: {models: [chat]}}", "at most one tenant may call the model"),
+        (
+            "task: transcribe, ",
+            "{a: {models: [chat]}, b: {models: [chat]}}",
+            "divides no prefix cache of task `transcribe` by tenant",
+        ),
+        ("", "{a: {models: [chat]}, b: {models: [chat]}}", ""),
+    ],
+)
+def test_plan_warns_of_a_prefix_cache_reason_without_effect(model: str, tenants: str, warning: str) -> None:
+    source = "openai/whisper-large-v3" if model else "Qwen/Qwen2.5-7B-Instruct"
+    text = f"""
+fleet: small
+pools: {{gpu: {{gpu: L4-24GB, nodes: 2}}}}
+models: {{chat: {{source: {source}, context: 448, {model}sharedPrefixCacheReason: all tenants are one team}}}}
+tenants: {tenants}
+"""
+    found = [each for each in plan(text).warnings if "sharedPrefixCacheReason" in each]
+    assert bool(found) == bool(warning)
+    assert all(warning in each for each in found)
+
+
 def test_complete_fleet_has_no_warnings() -> None:
     clusters = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     assert (

@@ -85,7 +85,7 @@ class Fix:
 
     def text_for(self, path: str) -> str:
         """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
-        above = self.path.removesuffix(self.key).rstrip(".") if self.steps else self.path.rpartition(".")[0]
+        above = self._above
         near = (path, path.rpartition(".")[0])
         if self.command or self.is_removal or not above or not path or path in (self.path, self.replaces):
             return str(self)
@@ -95,6 +95,16 @@ class Fix:
         for step in reversed(self.steps[:-1] or [step.partition("[")[0] for step in above.split(".")]):
             lines = f"{step}:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
         return lines
+
+    def comment_for(self, path: str) -> str:
+        """The text as a comment below another fix of the key at `path`; with the path above, where it belongs to
+        another part."""
+        where = f", at {self._above}" if self.text_for(path) != str(self) else ""
+        return f"# or{where}: {str(self).removeprefix('# ')}"
+
+    @property
+    def _above(self) -> str:
+        return self.path.removesuffix(self.key).rstrip(".") if self.steps else self.path.rpartition(".")[0]
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -136,7 +146,7 @@ class Problem:
     def __str__(self) -> str:
         where = " ".join(part for part in (f"{self.location}:" if self.location else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        fixes = "\n".join([self.fix_text, *(f"# or: {str(fix).removeprefix('# ')}" for fix in self.alternatives)])
+        fixes = "\n".join([self.fix_text, *(fix.comment_for(self.path) for fix in self.alternatives)])
         return f"{text}\n  fix:\n{_indent(fixes)}" if self.fix else text
 
     @property

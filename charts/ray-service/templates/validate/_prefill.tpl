@@ -20,6 +20,8 @@
 {{- $why = "they were not tested with a part of a GPU; set gpuFraction to 1" }}
 {{- else if $model.lora.adapters }}
 {{- $why = "they were not tested with adapters; remove lora.adapters" }}
+{{- else if $model.aliases }}
+{{- $why = "they were not tested with aliases; remove aliases" }}
 {{- else if or (eq $model.autoscaling.policy.kind "EngineQueue") (eq $prefill.autoscaling.policy.kind "EngineQueue") }}
 {{- $why = "the policy EngineQueue was not tested with two deployments of one model; use OngoingRequests" }}
 {{- else if or (eq $model.autoscaling.minReplicas 0.0) (eq $prefill.autoscaling.minReplicas 0.0) }}

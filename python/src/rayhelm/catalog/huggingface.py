@@ -113,7 +113,11 @@ def _read_record(text: str, path: Path) -> Checkpoint:
 
 def read_keys(path: Path) -> tuple[Path, dict[str, Any]]:
     """Return the path of a config.json, which can be given as its folder, and its keys. Raises FleetError."""
-    path, text = _read(path, Path())
+    try:
+        path, text = _read(path, Path())
+    except FleetError as error:
+        fix = Fix.advice("give the config.json of the model, or its folder")
+        raise FleetError([replace(problem, fix=fix) for problem in error.problems]) from None
     return path, _add_quantization(_parse(text, str(path)), path)
 
 

@@ -239,9 +239,9 @@ class Companion(Closed):
 class StatedMemory(Closed):
     """Memory of a model whose architecture cannot be read, as its user states it. It replaces the formulas."""
 
-    weights: float = Field(gt=0)
+    weights: float = Field(gt=0, allow_inf_nan=False)
     """Bytes of all weights."""
-    kv_per_token: float = Field(ge=0)
+    kv_per_token: float = Field(ge=0, allow_inf_nan=False)
     """Bytes of the cache of one token, over all layers."""
 
 
@@ -249,9 +249,9 @@ class BuiltRank(Closed):
     """One tensor-parallel rank of a model, as classes of vLLM build it."""
 
     tensor_parallel_size: int = Field(ge=1)
-    weights: float = Field(gt=0)
+    weights: float = Field(gt=0, allow_inf_nan=False)
     """Bytes of its parameters and buffers."""
-    kv_per_token: float = Field(ge=0)
+    kv_per_token: float = Field(ge=0, allow_inf_nan=False)
     """Bytes of its cache of one token, over all layers."""
 
 

@@ -47,7 +47,10 @@ def catalog_command(
     context: Annotated[
         int | None, typer.Option(min=16, max=10_000_000, help="With `add`: longest prompt and answer, tokens.")
     ] = None,
-    task: Annotated[str, typer.Option(help="With `add`: task of a model that rayhelm cannot read itself.")] = "chat",
+    task: Annotated[
+        str | None,
+        typer.Option(help="With `add`: task of a model that rayhelm cannot read itself; default: chat."),
+    ] = None,
     format: FormatOption = Format.text,
 ) -> None:
     """List the entries of the catalog that a fleet file can name, with the figures that plans use.
@@ -60,9 +63,9 @@ def catalog_command(
     from rayhelm.catalog import load_catalog
 
     if what is CatalogKind.add:
-        _add(config, tp or list(_SIZES), output, name, context, task, format)
+        _add(config, tp or list(_SIZES), output, name, context, task or "chat", format)
         return
-    if config or tp or output or name or context:
+    if config or tp or output or name or context or task:
         raise UsageError(f"`rayhelm catalog {what}` takes no CONFIG and none of its options: they are for `add`")
     known = load_catalog()
     listings = {

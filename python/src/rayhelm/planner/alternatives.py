@@ -132,6 +132,8 @@ class _Search:
         is_served = declared.task in SERVED_TASKS and declared.scaling != "engine-queue" and declared.traffic
         if not is_served or declared.replicas is not None or declared.adapters or self._spec.has_own_engine:
             return
+        if now.aliases or not self._inventories[now.pool].pool.rdma_resource:
+            return  # the fleet file would be refused
         pin = Parallelism(prefill_decode=True)
         best = self._find_best(self._with(pool=now.pool, parallelism=pin))
         tensor = f"tensor: {best.split.tp}, " if best else ""

@@ -225,6 +225,11 @@ class ModelPlan(Closed):
         return self.prefill_decode.decode.replicas if self.prefill_decode else self.replicas
 
     @property
+    def max_serving_replicas(self) -> int:
+        """Largest number of `serving_replicas`."""
+        return self.prefill_decode.decode.max_replicas if self.prefill_decode else self.max_replicas
+
+    @property
     def split(self) -> str:
         """Describe the split of a replica: `TP 8 x PP 4`."""
         experts = " with EP" if self.expert_parallel else ""

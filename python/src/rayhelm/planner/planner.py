@@ -141,7 +141,8 @@ def _locate_model(problem: Problem, path: tuple[str | int, ...], loaded: LoadedF
     fixes = [problem.fix, *problem.alternatives]
     written = [fix for fix in fixes if isinstance(fix, Fix) and not fix.is_advice]
     why = "a model of the same architecture, or the path of its config.json"
-    similar = str(written[0].value) if written else next(iter(load_catalog().models())).id
+    named = [fix.value for fix in written if fix.value is not None]
+    similar = str(named[0]) if named else next(iter(load_catalog().models())).id
     first, *others = [*written, Fix("../architecture" if path[-1] == "source" else "", similar, why)]
     return loaded.document.problem(path, message, first, alternatives=others)
 

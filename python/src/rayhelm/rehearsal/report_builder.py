@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from rayhelm.planner.plan import ModelPlan
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.cluster_session import ClusterSession
 from rayhelm.rehearsal.load import LoadResult
@@ -145,12 +146,19 @@ def _list_restarts(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
         if step.effect != "serve config":
             continue
         for plan in rendered.plan.of_service(step.release.name):
-            if plan.served_as in step.restarted and plan.min_replicas <= 1:
+            if plan.served_as in step.restarted and _count_fewest(plan) <= 1:
+                kind = "prefill or decode " if plan.prefill_decode else ""
                 yield (
-                    f"{plan.served_as}: Serve restarts its only replica in place. Requests wait until the weights are"
-                    f" loaded (about {plan.scaling.load_s:.0f} s for the real model), and some may get 503. An edit of"
-                    " the pods in the same change creates a new cluster instead, which takes over when it is ready"
+                    f"{plan.served_as}: Serve restarts its only {kind}replica in place. Requests wait until the weights"
+                    f" are loaded (about {plan.scaling.load_s:.0f} s for the real model), and some may get 503. An edit"
+                    " of the pods in the same change creates a new cluster instead, which takes over when it is ready"
                 )
+
+
+def _count_fewest(plan: ModelPlan) -> int:
+    """Return the smallest number of replicas; of the kind with fewer of them, because a request needs both."""
+    roles = plan.prefill_decode
+    return min(roles.prefill.min_replicas, roles.decode.min_replicas) if roles else plan.min_replicas
 
 
 def _list_notes(scenario: Scenario) -> list[str]:

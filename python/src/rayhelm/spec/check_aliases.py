@@ -23,8 +23,7 @@ def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if get_task(spec.task).server != "vllm":
             message = f"task `{spec.task}` has an application of its own, which gets the name as the client sent it"
             yield document.problem(path, message, Fix.removal())
-        if spec.parallelism and (spec.parallelism.data or 1) > 1:
-            message = "aliases were not tested with data parallel ranks; remove them, or `parallelism.data`"
+        for message in _list_untested(model, fleet):
             yield document.problem(path, message, Fix.removal())
         for index, alias in enumerate(spec.aliases):
             other = owners.setdefault(alias, model)
@@ -45,3 +44,17 @@ def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 )
                 fix = Fix("..", list(dict.fromkeys(owners.get(one, one) for one in each.models)))
                 yield document.problem(("tenants", tenant, "models", index), message, fix)
+
+
+def _list_untested(model: str, fleet: Fleet) -> Iterator[str]:
+    """Yield splits of the models that serve a name with aliases, which were not tested with them."""
+    for each in fleet.served_as(model):
+        pin, whose = fleet.models[each].parallelism, "" if each == model else f" of `{each}`"
+        if pin and pin.ranks > 1:
+            yield f"aliases were not tested with data parallel ranks; remove them, or `parallelism.data`{whose}"
+        if pin and pin.separates_prefill:
+            key = "prefillDecode" if pin.prefill_decode else "prefill"
+            yield (
+                "aliases were not tested with prefill and decode on different replicas; remove them, or"
+                f" `parallelism.{key}`{whose}"
+            )

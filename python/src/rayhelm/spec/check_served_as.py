@@ -109,6 +109,11 @@ def _check_pinned_versions(fleet: Fleet, document: Document) -> Iterator[Problem
                 others = {name: pin for name, pin in tenant.pinned_versions.items() if name != model}
                 yield document.problem(path, message, Fix("..", {**others, known: version}))
                 continue
+            if owner := fleet.find_alias_owner(model):
+                pins = {**tenant.pinned_versions, owner: tenant.pinned_versions.get(owner, version)}
+                del pins[model]
+                yield document.problem(path, f"`{model}` is an alias of `{owner}`: pin the model", Fix("..", pins))
+                continue
             if model not in tenant.models:
                 message = f"tenant `{name}` may not call `{model}`"
                 yield document.problem(path, message, Fix("../../models", [*tenant.models, model]))

@@ -88,10 +88,17 @@ def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
             for model, bound in bounds.items():
                 if model in tenant.models:
                     continue
+                path, owner = ("tenants", name, key, model), fleet.find_alias_owner(model)
+                if owner in tenant.models:
+                    fixed = {**bounds, owner: bounds.get(owner, bound)}
+                    del fixed[model]
+                    message = f"`{model}` is an alias of `{owner}`: the bound of the model holds for its aliases"
+                    yield document.problem(path, message, Fix("..", fixed))
+                    continue
                 near = nearest(model, [each for each in tenant.models if each not in bounds])
                 what = "is not one of the models of the tenant" if model in fleet.models else "is no model"
                 fix = Fix(f"../{near[0]}", bound, replaces="") if near else Fix.removal()
-                yield document.problem(("tenants", name, key, model), f"`{model}` {what}", fix)
+                yield document.problem(path, f"`{model}` {what}", fix)
 
 
 def _check_token_limits(fleet: Fleet, document: Document) -> Iterator[Problem]:

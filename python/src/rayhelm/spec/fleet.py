@@ -101,6 +101,12 @@ class Fleet(Record):
         """Further names of all models."""
         return tuple(alias for spec in self.models.values() for alias in spec.aliases)
 
+    def find_alias_owner(self, alias: str) -> str | None:
+        """Model that has a further name; None if no model has it, or if it is the name of a model or adapter itself."""
+        if alias in self.models or alias in self._adapters:
+            return None
+        return next((model for model, spec in self.models.items() if alias in spec.aliases), None)
+
     def pinned_cluster(self, model: str) -> str | None:
         """Cluster of the pool that a model of the service of `model` pins, if any."""
         pools = (self.models[each].pool for each in self.models_of(self.service_of(model)))

@@ -9,7 +9,16 @@ from pydantic import AfterValidator, Field
 from rayhelm.errors import Fix
 from rayhelm.spec.base import Refusal, short
 
-__all__ = ["MAX_LABEL", "MAX_SERVICE_NAME", "DnsName", "ModelName", "Name", "SecretName", "derive_kubernetes_name"]
+__all__ = [
+    "MAX_LABEL",
+    "MAX_SERVICE_NAME",
+    "MODEL_PATTERN",
+    "DnsName",
+    "ModelName",
+    "Name",
+    "SecretName",
+    "derive_kubernetes_name",
+]
 
 MAX_SERVICE_NAME = 47
 """Limit of KubeRay for the name of a RayService: it appends to it, and the name of a Service has 63 characters."""
@@ -18,7 +27,8 @@ MAX_LABEL = 63
 
 _PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-_MODEL = rf"^({_PART}/)*[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+MODEL_PATTERN = rf"^({_PART}/)*[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+"""Form of a `ModelName`."""
 _DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
@@ -50,7 +60,7 @@ Name = Annotated[
 ]
 """DNS-1035 label of at most 47 characters."""
 ModelName = Annotated[
-    str, Field(pattern=_MODEL, max_length=96, examples=["llama-3.1-8b"]), AfterValidator(_check_yaml_word)
+    str, Field(pattern=MODEL_PATTERN, max_length=96, examples=["llama-3.1-8b"]), AfterValidator(_check_yaml_word)
 ]
 """Name of a model as clients send it: letters, digits, dots, hyphens and underscores, in parts with slashes between
 them. The gateway takes the same form, because the name is a URL path too."""

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.base import Refusal, short
 from rayhelm.spec.document import Document
-from rayhelm.spec.names import MAX_SERVICE_NAME
+from rayhelm.spec.names import MAX_SERVICE_NAME, MODEL_PATTERN
 from rayhelm.spec.nearest import did_you_mean, list_known, nearest
 from rayhelm.spec.renamed import describe_renamed, new_key
 from rayhelm.spec.sample import sample
@@ -70,7 +70,10 @@ def _message_and_fixes(
     if kind == "literal_error":
         return _not_a_choice(value, str(detail.get("ctx", {})["expected"]))
     if kind == "string_pattern_mismatch":
-        return _pattern(key, value, _sample(model, path), is_key=detail["loc"][-1] == "[key]")
+        is_key = detail["loc"][-1] == "[key]"
+        if not is_key and detail.get("ctx", {})["pattern"] == MODEL_PATTERN:
+            return _fix_model_name(short(value))
+        return _pattern(key, value, _sample(model, path), is_key=is_key)
     if kind == "value_error":
         refusal = detail.get("ctx", {})["error"]
         return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
@@ -156,6 +159,12 @@ def _pattern(key: str, value: object, example: Fix, *, is_key: bool) -> tuple[st
     name = _as_name(value) if isinstance(value, str) else ""
     why = "lowercase letters, digits and `-`, with a letter first: it becomes a Kubernetes name"
     return f"`{short(value)}` cannot be a name", Fix("", name or "my-name", why)
+
+
+def _fix_model_name(name: str) -> tuple[str, Fix]:
+    parts = (part.strip("-._") for part in re.sub("[^A-Za-z0-9._/-]+", "-", name).split("/"))
+    why = "letters, digits, `.`, `-` and `_`, in parts with `/` between them, as clients send it"
+    return f"`{name}` cannot be a name of a model", Fix("", "/".join(part for part in parts if part) or "my-name", why)
 
 
 _OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {

@@ -131,6 +131,7 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
                 f"pods of namespace `{declared.aliases.namespace}` can call service `{service}` by its aliases,"
                 " without the gateway: no API key is checked and no limit applies"
             )
+    yield from _find_reasons_without_effect(fleet)
     yield from _find_limits_below_load(models, fleet)
     yield from _find_shorter_contexts(models, fleet)
     gateways = plan_gateways(models, fleet)
@@ -141,6 +142,23 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
                 f"no client can reach the gateway of cluster `{name}`: `gateway.allowedClients` names no namespace,"
                 " and the NetworkPolicy allows only those"
             )
+
+
+def _find_reasons_without_effect(fleet: Fleet) -> Iterator[str]:
+    """Yield models with a reason to share the prefix cache that no gateway uses."""
+    for model, spec in fleet.models.items():
+        if not spec.shared_prefix_cache_reason:
+            continue
+        names = (model, *spec.adapters)
+        if (base := fleet.served_name(model)) != model:
+            why = f"clients call the model as `{base}`, and the setting of that model holds"
+        elif not get_task(spec.task).has_cache_salt:
+            why = f"the gateway divides no prefix cache of task `{spec.task}` by tenant"
+        elif all(len(fleet.tenants_named(name)) <= 1 for name in names):
+            why = "at most one tenant may call the model"
+        else:
+            continue
+        yield f"`sharedPrefixCacheReason` of `{model}` has no effect: {why}"
 
 
 def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:

@@ -138,7 +138,7 @@ def _plan_bounds(
         declared = fleet.models[model].spill_above
         if declared == "planned":
             capacity = sum(
-                models[each].target_ongoing_requests * models[each].max_replicas
+                models[each].target_ongoing_requests * models[each].max_serving_replicas
                 for each in gateway.versions[model][STABLE].models
             )
             bounds[model] = max(1, ceil(capacity / _count_pods(fleet.clusters[name].gateway)))

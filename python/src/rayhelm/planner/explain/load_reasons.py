@@ -41,8 +41,10 @@ def explain_prefixes(chosen: Candidate) -> Iterator[Reason]:
         f" other tokens of each request share a cache of {result.tokens:,} tokens, which evicts the oldest block (Che's"
         " approximation)"
     )
-    if chosen.replicas > 1 and (divided := estimate_prefix_hits(chosen.model_spec, result.tokens, chosen.replicas)):
-        because += f". Routing by prefix divides them over {chosen.replicas} replicas: {divided:.0%}, not counted"
+    roles = chosen.capacity.roles
+    replicas, kind = (roles.prefill.replicas, "prefill ") if roles else (chosen.replicas, "")
+    if replicas > 1 and (divided := estimate_prefix_hits(chosen.model_spec, result.tokens, replicas)):
+        because += f". Routing by prefix divides them over {replicas} {kind}replicas: {divided:.0%}, not counted"
         numbers["divided_hits"] = round(divided, 3)
     yield Reason(decision="prefix_hits", chosen=f"{hits:.0%}", because=because, numbers=numbers)
 

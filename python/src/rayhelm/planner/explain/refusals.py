@@ -1,6 +1,7 @@
 """Problems of models that cannot be placed, each with fixes as keys of the fleet file."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
 from math import floor
 
@@ -102,7 +103,8 @@ def _list_split_fixes(
     if model_spec.separates_prefill and find_transfer_error(model_spec, split):
         keys = {"tensor": split.tp} if pin and pin.tensor else {}
         why = "each replica then computes prompts and answers"
-        return [Fix(f"{root}.parallelism", keys, why) if keys else Fix.removal(f"{root}.parallelism", why)]
+        together = Fix(f"{root}.parallelism", keys, why) if keys else Fix.removal(f"{root}.parallelism", why)
+        return [*_remove_pipeline(model_spec, split, root, loaded), together]
     if pin and (pin.expert or split.dp > 1) and _is_refused(model_spec, split):
         return [_find_expert_split(model_spec, split, root)]
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
@@ -131,6 +133,17 @@ def _list_split_fixes(
     if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
         return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
     return fixes
+
+
+def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str, loaded: LoadedFleet) -> Iterator[Fix]:
+    """Yield the same parallelism without pipeline stages, if only they prevent prefill and decode on different
+    replicas."""
+    single = replace(split, pp=1, nodes=1, partition=None, gpus=split.gpus[:1], hosts=split.hosts[:1])
+    if split.pp == 1 or find_transfer_error(model_spec, single):
+        return
+    declared = loaded.document.value(("models", model_spec.name, "parallelism"))
+    keys = {key: value for key, value in declared.items() if key not in ("pipeline", "layers")}
+    yield Fix(f"{root}.parallelism", keys, "without pipeline stages")
 
 
 def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, loaded: LoadedFleet) -> Fix:

@@ -81,8 +81,9 @@ def list_tensor_parallel_sizes(
 def _list_built_errors(built: BuiltMemory, tp: int, pp: int, dp: int, has_expert_parallel: bool) -> Iterator[str]:
     sizes = ", ".join(str(rank.tensor_parallel_size) for rank in built.ranks)
     if built.find(tp) is None:
-        add = f"`rayhelm catalog add --tp {tp}`"
-        yield f"the data file of the model has tensor parallel size {sizes}, and not {tp}: {add}"
+        every = sorted({tp, *(rank.tensor_parallel_size for rank in built.ranks)})
+        add = " ".join(("rayhelm catalog add CONFIG", *(f"--tp {size}" for size in every)))
+        yield f"the data file of the model has tensor parallel size {sizes}, and not {tp}: `{add}`"
     if pp > 1 or dp > 1 or has_expert_parallel:
         yield (
             "the data file of the model has the memory of tensor parallelism alone: no pipeline stages, expert"

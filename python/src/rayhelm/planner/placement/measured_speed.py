@@ -32,12 +32,15 @@ def warn_speed_measurements(loaded: LoadedFleet, model_specs: Iterable[ResolvedM
             continue
         for each in measurements:
             if doubt := find_doubt(known[name], each):
-                yield f"{where}, {each.shape}: not used, {doubt}; measure again: rayhelm bench FLEET --model {name}"
+                again = f"; measure again: rayhelm bench FLEET --model {name}"
+                yield f"{where}, {each.shape}: not used, {doubt}{'' if known[name].separates_prefill else again}"
 
 
 def find_doubt(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement) -> str:
     """Return why a measurement is not one of the model as it is now; empty if it is."""
     declared = model_spec.declared
+    if model_spec.separates_prefill:
+        return "prompts and answers of the model are computed on different replicas"
     if (measurement.source, measurement.revision) != (declared.source, declared.revision):
         return "other weights were served then"
     if measurement.engine != declared.engine:

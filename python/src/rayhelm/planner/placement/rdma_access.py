@@ -18,34 +18,39 @@ def check_rdma_access(
     plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
 ) -> None:
     """Raise FleetError for each pool with a replica on several hosts whose `network` and `rdmaResource` disagree."""
-    spanning = {plan.pool: plan.model for plan in plans.values() if plan.nodes_per_replica > 1 or plan.prefill_decode}
-    problems = [
-        problem for pool, model in spanning.items() for problem in _check_pool(inventories[pool], model, loaded)
-    ]
+    spanning = [plan for plan in plans.values() if plan.nodes_per_replica > 1 or plan.prefill_decode]
+    by_pool = {plan.pool: plan for plan in sorted(spanning, key=lambda plan: plan.prefill_decode is not None)}
+    problems = [problem for pool, plan in by_pool.items() for problem in _check_pool(inventories[pool], plan, loaded)]
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _check_pool(inventory: PoolInventory, model: str, loaded: LoadedFleet) -> Iterator[Problem]:
+def _check_pool(inventory: PoolInventory, plan: ModelPlan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield the contradictions of a pool. `plan`: a model that uses the network; one with prompts and answers on
+    different replicas, if there is one, because it needs RDMA."""
     network, resource = inventory.network, inventory.pool.rdma_resource
     path = ("pools", inventory.name)
     if network.rdma and not resource:
+        transfers = f"NCCL would use sockets between the hosts of `{plan.model}`"
+        tcp = [Fix("", "ethernet-100g", "or another network without RDMA: the plan then counts with TCP")]
+        if plan.prefill_decode:
+            transfers, tcp = f"KV caches would move over TCP between the replicas of `{plan.model}`", []
         yield loaded.document.problem(
             (*path, "network"),
-            f"{network.name} is RDMA, and the pool has no `rdmaResource`: pods get no RDMA device, so NCCL would use"
-            f" sockets between the hosts of `{model}`, and the plan would count with RDMA",
+            f"{network.name} is RDMA, and the pool has no `rdmaResource`: pods get no RDMA device, so {transfers}, and"
+            " the plan would count with RDMA",
             Fix(
                 "../rdmaResource",
                 "rdma/hca_shared_devices_a",
                 "the one of your RDMA device plugin: kubectl describe nodes lists it under Allocatable",
             ),
-            alternatives=[Fix("", "ethernet-100g", "or another network without RDMA: the plan then counts with TCP")],
+            alternatives=tcp,
         )
     if resource and not network.rdma:
         yield loaded.document.problem(
             (*path, "rdmaResource"),
-            f"pods get {resource}, so NCCL would use RDMA between the hosts of `{model}`, and network {network.name}"
-            " of the plan is not RDMA",
+            f"pods get {resource}, so NCCL would use RDMA between the hosts of `{plan.model}`, and network"
+            f" {network.name} of the plan is not RDMA",
             Fix("../network", "rdma-100g", "or another network with RDMA: `rdma-200g`, `rdma-400g`"),
             alternatives=[Fix.removal("", "NCCL then uses sockets")],
         )

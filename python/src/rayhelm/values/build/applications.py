@@ -47,7 +47,7 @@ def count_ingress_replicas(plan: ModelPlan) -> int:
     two."""
     if get_task(plan.task).server == "application":
         return 0
-    most = plan.prefill_decode.decode.max_replicas if plan.prefill_decode else plan.max_replicas
+    most = plan.max_serving_replicas
     return 1 if most == 1 else 2
 
 
