@@ -84,7 +84,7 @@ def build(keys: dict[str, Any], tp: int, context: int | None, block_size: int | 
 
 @contextmanager
 def _use_default_dtype(dtype: Any) -> Iterator[None]:
-    """As vLLM's own function, but an exception leaves no other default behind."""
+    """Do what vLLM's own function does, but leave no other default behind after an exception."""
     import torch
 
     before = torch.get_default_dtype()

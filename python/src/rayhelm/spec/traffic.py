@@ -59,7 +59,7 @@ class Traffic(Record):
     prefixes: int | None = Field(default=None, gt=0, le=1_000_000_000, examples=[200])
     """Number of different prefixes (system prompts, documents, conversations) behind `sharedPrefix`, requested equally
     often. The plan then computes which part of the requests finds its prefix in the KV cache of a replica. Absent: all
-    of them do. A prefix that two tenants send counts twice, unless the model has a `sharedPrefixCacheReason`."""
+    of them do. If two tenants send a prefix, count it twice, unless the model has a `sharedPrefixCacheReason`."""
     burst: Burst | None = Field(default=None, examples=[{"dispersion": 4}])
     """Bursts of the arrivals: the plan has replicas for a percentile of short windows."""
     daily_profile: ListOf[Annotated[float, Field(ge=0, le=1)]] = Field(default=(), examples=[list(_PROFILE)])
