@@ -114,7 +114,8 @@ def test_token_headers_are_exact(environment):
         assert limit == TOKENS
         assert find_remaining(latest + 2, now) - 1 <= remaining <= find_remaining(full_at, now)
         assert full_at - now <= seconds * 1000 <= max(latest + 2 - now, 0) + 1000
-        assert (response.status == 429) == (remaining == 0)
+        # Less than one token is left for some milliseconds after the bucket is no longer empty.
+        assert response.status == 200 or remaining == 0
         if response.status == 200:
             ended = now + gateway.log_entry(name)["total_ms"] + 1
             full_at = max(full_at, now) + tokens * WINDOW / TOKENS
