@@ -9,9 +9,10 @@ uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
+fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +70,10 @@ node: setup ## make this computer a Kubernetes node with real pods (Linux, root;
 	@ci/node up $(if $(YES),--yes)
 
 live-programs: setup
-	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node) && $(testbed) prometheus prometheus-operator; fi
+	@if $(fits-live-tests); then $(build-node) && $(testbed) prometheus prometheus-operator; fi
+
+live-images: live-programs
+	@if $(fits-live-tests); then ci/images/build; fi
 
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml

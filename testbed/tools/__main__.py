@@ -49,15 +49,25 @@ def make_tools(names: list[str], checkout: Checkout, group: str = "") -> None:
     if group not in (groups := {tool.group for tool in known.values()}):
         raise UsageError(f"unknown group {group}; known: {', '.join(sorted(groups - {''}))}")
     wanted = [tool for name, tool in known.items() if (name in names if names else tool.group == group)]
+    todo = find_missing(wanted, checkout)
+    unfetched = [
+        bundle
+        for bundle in bundles.values()
+        if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, checkout)
+    ]
+    # Without the lock: where nothing is missing, nothing waits for a build of other tools.
+    if not todo and not unfetched:
+        return
     with one_at_a_time(checkout.store / "go", "tools"):
-        make_programs(wanted, checkout)
-        for bundle in bundles.values():
-            if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, checkout):
+        make_programs([tool for tool in todo if not search(tool, checkout).found], checkout)
+        for bundle in unfetched:
+            if not crds.is_fetched(bundle, checkout):
                 print(f"==> CRDs of {bundle.name} {bundle.version}", flush=True)
                 crds.fetch(bundle, checkout)
 
 
-def make_programs(wanted: list[Tool], checkout: Checkout) -> None:
+def find_missing(wanted: list[Tool], checkout: Checkout) -> list[Tool]:
+    """Return the tools that are not found, and print which other versions were."""
     todo: list[Tool] = []
     for tool in wanted:
         result = search(tool, checkout)
@@ -68,6 +78,10 @@ def make_programs(wanted: list[Tool], checkout: Checkout) -> None:
         elif result.found.where == tool.variable and result.found.version != tool.version:
             said = result.found.version or "an unknown version"
             print(f"    {tool.variable}={result.found.path} is {said}; {tool.version} is pinned", flush=True)
+    return todo
+
+
+def make_programs(todo: list[Tool], checkout: Checkout) -> None:
     if unfetched := [tool.name for tool in todo if not tool.module]:
         raise MissingError(f"not fetched yet: {', '.join(unfetched)}", "make setup")
     builds: list[tuple[Module, list[Tool]]] = []

@@ -78,7 +78,7 @@ def _run_go_build(
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                start_new_session=True,
+                process_group=0,  # not a new session, which would not inherit the priority of this one
             )
         _follow(process, progress, said)
         process.wait()

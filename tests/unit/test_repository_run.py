@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -13,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MAKE = """#!/usr/bin/env bash
 echo "make $1 strict=$RAYHELM_STRICT_SKIPS tools=$(ls -m .tools)" >>calls
 cp ../reports/"$1"/*.xml .cache/ 2>/dev/null
+# The builds for the live tests last until they are stopped, if a test asks for that.
+[ "$1" != live-images ] || [ -z "${BUILDS_LAST:-}" ] || { echo "$$" >builds && exec sleep 600; }
+[ "$1" != test-skipped ] || [ -z "${BUILDS_LAST:-}" ] || until [ -s builds ]; do sleep 0.05; done
 [ "$1" != "${FAILS:-}" ]
 """
 APT_GET = """#!/usr/bin/env bash
@@ -85,7 +89,9 @@ def ci_run(checkout: Path, lacks: str = "", **environment: str) -> tuple[int, li
 
 
 def makes(calls: list[str]) -> list[str]:
-    return [call.removeprefix("make ") for call in calls if call.startswith("make ")]
+    """The stages; live-images runs beside them."""
+    found = [call.removeprefix("make ") for call in calls if call.startswith("make ")]
+    return [call for call in found if not call.startswith("live-images")]
 
 
 def test_ci_runs_the_tests_without_tools_then_the_rest_with_them(checkout: Path) -> None:
@@ -97,6 +103,22 @@ def test_ci_runs_the_tests_without_tools_then_the_rest_with_them(checkout: Path)
         "test-skipped strict=1 tools=bin, go, uv",
         "test-live-short strict=1 tools=bin, go, uv",
     ]
+
+
+@pytest.mark.parametrize("fails", ["", "live-images"])
+def test_ci_builds_for_the_live_tests_before_it_starts_them(checkout: Path, fails: str) -> None:
+    code, output, calls = ci_run(checkout, FAILS=fails)
+    assert code == 0
+    order = [call.split()[1] for call in calls if call.startswith("make ")]
+    assert order.index("tools") < order.index("live-images") < order.index("test-live-short")
+    assert ("make live-images failed; what is missing is built now" in output) == bool(fails)
+
+
+def test_ci_stops_the_builds_for_the_live_tests_when_a_test_fails(checkout: Path) -> None:
+    code, output, _ = ci_run(checkout, FAILS="test-skipped", BUILDS_LAST="1")
+    assert code == 1
+    assert output[-1] == "11 passed, 0 failed, 1 skipped"
+    assert not psutil.pid_exists(int((checkout / "builds").read_text()))
 
 
 def test_ci_restores_built_tools_when_the_first_run_fails(checkout: Path) -> None:
@@ -146,8 +168,8 @@ def test_ci_does_not_count_reports_of_an_earlier_run(checkout: Path) -> None:
 
 def test_ci_installs_missing_packages_of_a_node_before_the_live_tests(checkout: Path) -> None:
     _, _, calls = ci_run(checkout, lacks="nftables\nipset\n")
-    live = next(number for number, call in enumerate(calls) if call.startswith("make test-live-short"))
-    assert calls[live - 1] == "install -qq -y nftables ipset"
+    installed = calls.index("install -qq -y nftables ipset")
+    assert installed < next(number for number, call in enumerate(calls) if call.startswith("make live-images"))
 
 
 def test_ci_names_packages_that_cannot_be_installed_and_goes_on(checkout: Path) -> None:

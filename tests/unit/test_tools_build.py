@@ -352,6 +352,13 @@ def test_second_build_waits_for_the_first_with_a_message(small: SmallCheckout) -
     assert len(small.builds) == 1
 
 
+def test_tools_that_are_built_are_not_kept_waiting_by_another_build(small: SmallCheckout) -> None:
+    assert main(["alpha"], small.checkout) == 0
+    with one_at_a_time(small.checkout.store / "go", "tools"):
+        output = start(small).communicate(timeout=60)[0]
+    assert "waiting for another build" not in output
+
+
 def test_bad_tools_file_is_an_error_without_traceback(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     (small.root / "ci" / "tools" / "tools.yaml").write_text("modules: [")
     assert main([], small.checkout) == 1
