@@ -25,6 +25,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(CompletedLog(Path(path)))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """ci/run-tests finds these tests by the text of their files, and by their folder."""
+    if is_marked(item, "serve") and "mark.serve" not in item.path.read_text():
+        raise pytest.UsageError(f"{item.path}: write pytest.mark.serve into the file: ci/run-tests searches for it")
+    if is_marked(item, "cluster") and ROOT / "tests" / "cluster" not in item.path.parents:
+        raise pytest.UsageError(
+            f"{item.path}: move it to tests/cluster, where ci/run-tests looks for it"
+        )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     deselect_completed(config, items)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,9 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("bin", "uv", "go"):
         (checkout / ".tools" / name).mkdir(parents=True)
     (checkout / ".cache").mkdir()
+    for name, mark in (("one", "serve"), ("two", "slow")):
+        (checkout / "tests").mkdir(exist_ok=True)
+        (checkout / "tests" / f"test_{name}.py").write_text(f"pytestmark = pytest.mark.{mark}\n")
     for target, reports in REPORTS.items():
         for name, outcomes in reports.items():
             write_report(tmp_path / "reports" / target / f"{name}.xml", outcomes)
@@ -202,10 +206,10 @@ def test_run_tests_runs_all_parts_and_fails_when_one_does(checkout: Path, codes:
     found, _, calls = run_script(checkout, "ci/run-tests", "tests", "-x", KUBECONFIG="", **of_parts)
     assert found == code
     first, second, third = calls
-    assert re.search(r"-m not \(serve or cluster\) -n \d+ --dist worksteal -x", first)
-    assert "-m serve -x" in second
+    assert re.match(r"tests -m not \(serve or cluster\) -n \d+ --dist worksteal -x ", first)
+    assert second.startswith("tests/test_one.py -m serve -x ")
     assert " -n " not in second
-    assert "-m cluster and not serve -n 2 --dist loadfile -x" in third
+    assert re.match(r"tests/cluster -m cluster and not serve -n \d+ --dist loadfile -x ", third)
 
 
 def test_run_tests_uses_a_named_cluster_from_one_process(checkout: Path) -> None:
@@ -227,3 +231,25 @@ def test_run_tests_forgets_what_an_earlier_run_completed(checkout: Path) -> None
     (checkout / ".cache" / "tests.completed").write_text("tests/old.py::test_a\n")
     run_script(checkout, "ci/run-tests", "tests")
     assert (checkout / ".cache" / "tests.completed").read_text() == ""
+
+
+# -- what ci/run-tests finds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mark", "message"), [("serve", "write pytest.mark.serve into the file"), ("cluster", "move it to tests/cluster")]
+)
+def test_collection_refuses_a_mark_that_run_tests_would_not_find(tmp_path: Path, mark: str, message: str) -> None:
+    lines = f"import pytest\npytestmark = getattr(pytest.mark, {mark!r})\ndef test_one(): pass\n"
+    (tmp_path / "test_one.py").write_text(lines)
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = {mark}\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert message in ended.stderr
