@@ -33,6 +33,9 @@ frontend http
   {{- . | trim | nindent 2 }}
   {{- end }}
   {{- include "gateway.frontendUpstream" . | trim | nindent 2 }}
+  {{- with include "gateway.usageHeaders" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- include "gateway.countRefusals" . | trim | nindent 2 }}
 
 {{ include "gateway.configTenants" . }}

@@ -25,7 +25,7 @@ http-request add-header x-rayhelm-tenant %[var(txn.tenant)]
 # Who sent it, for the metrics.
 http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests
 use_backend %[var(txn.backend)]
-# Model servers send CORS headers that allow every origin, and their product name.
+# Model servers send CORS headers that allow every origin, and their product name. x-usage- headers are the gateway's.
 http-response return {{ include "gateway.error" (dict "errors" .errors "id" "response-invalid") }} unless { status 100:599 }
-http-response del-header ^(access-control-|server$|x-rayhelm-reason$) -m reg
+http-response del-header ^(access-control-|server$|x-rayhelm-reason$|x-usage-) -m reg
 {{- end }}

@@ -15,7 +15,7 @@ from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway.circuit import Circuit
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
-from rayhelm.values.gateway.limits import Limits, RateLimitHeaders, RequestValidation, Retries, Timeouts
+from rayhelm.values.gateway.limits import Limits, RateLimitHeaders, RequestValidation, Retries, Timeouts, UsageHeaders
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
 from rayhelm.values.gateway.oidc import Oidc
@@ -66,6 +66,8 @@ class GatewayValues(PodSettings):
     """Maximum sizes."""
     rate_limit_headers: RateLimitHeaders = RateLimitHeaders()
     """Response headers with the limits of the tenant."""
+    usage_headers: UsageHeaders = UsageHeaders()
+    """Response headers with the tokens of the response."""
     validation: RequestValidation = RequestValidation()
     """Checks of requests."""
     timeouts: Timeouts = Timeouts()

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Values
 
-__all__ = ["Limits", "RateLimitHeaders", "RequestValidation", "Retries", "Timeouts"]
+__all__ = ["Limits", "RateLimitHeaders", "RequestValidation", "Retries", "Timeouts", "UsageHeaders"]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[int, Field(ge=1, le=2_000_000)]
@@ -38,6 +38,14 @@ class RateLimitHeaders(Values):
 
     enabled: bool = False
     """Send them."""
+
+
+class UsageHeaders(Values):
+    """Response headers with the tokens of a response that is one JSON document: `x-usage-prompt-tokens`,
+    `x-usage-completion-tokens` and `x-usage-total-tokens`. A stream has no such header."""
+
+    enabled: bool = False
+    """Send them, for responses of up to 64 KiB. The gateway then waits for the whole response before it forwards it."""
 
 
 class Timeouts(Values):
