@@ -6,10 +6,11 @@ import random
 
 import pytest
 
-from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams, tenant, wait_for
 from gateway.kit.bodies import mutate
 from gateway.kit.connection import build_request
 from gateway.kit.hostile import LAST, collect_responses, exchange
+from gateway.kit.process import replace_file
 
 CHAT, COMPLETION, EMBEDDING, SCORE = "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/score"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -197,6 +198,22 @@ def test_secret_changes_the_salts_of_all_tenants():
     assert json.loads(one.requests[-1].body)["cache_salt"] == compute_salt("acme", secret=b"a\0secret\n")
 
 
+@pytest.mark.parametrize("text", ["", "\n", " \r\n\t"])
+def test_gateway_with_an_empty_salt_is_not_ready_and_sends_nothing(text):
+    with start_upstreams("one") as (one,):
+        values = minimal_values(one, build_values(one)) | {"prefixCache": {"salt": {"secretName": "salt"}}}
+        with start_gateway(values, mounted={"salt/key": text}, is_ready=False) as gateway:
+            reason = (503, "the Secret of prefixCache.salt is empty")
+            wait_for(lambda: gateway.request_metrics_port("/readyz") == reason, "the reason")
+            refused = gateway.request(CHAT, json.loads(chat()))
+            assert (refused.status, refused.error["code"]) == (503, "salt_missing")
+            assert not one.requests
+            replace_file(gateway.folder / "salt" / "key", "secret")
+            wait_for(lambda: gateway.is_ready, "the gateway is ready")
+            assert gateway.request(CHAT, json.loads(chat())).status == 200
+    assert json.loads(one.requests[-1].body)["cache_salt"] == compute_salt("acme", secret=b"secret")
+
+
 def test_salt_and_token_limits_work_together():
     with start_upstreams("one") as (one,):
         values = minimal_values(one, build_values(one))
@@ -209,7 +226,8 @@ def test_salt_and_token_limits_work_together():
 def test_gateway_without_shared_models_has_no_filter():
     with start_upstreams("one") as (one,), start_gateway(minimal_values(one)) as gateway:
         assert not (gateway.folder / "salt.lua").exists()
-        assert "salt" not in (gateway.folder / "haproxy.cfg").read_text()
+        text = (gateway.folder / "haproxy.cfg").read_text()
+        assert not [word for word in ("filter", "salt.lua", "has_salt") if word in text]
 
 
 @pytest.mark.parametrize("build", [build_request, chunked], ids=["length", "chunks"])

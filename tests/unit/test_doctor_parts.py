@@ -16,9 +16,9 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 HASH = "ab" * 32
 
 
-def problem(key: str, content: str | bytes) -> str:
+def problem(key: str, content: str | bytes, path: str = "") -> str:
     raw = content.encode() if isinstance(content, str) else content
-    return find_content_problem("Opaque", key, base64.b64encode(raw).decode(), NOW)
+    return find_content_problem(key, base64.b64encode(raw).decode(), NOW, path)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,29 @@ def test_content_of_a_secret_is_judged_without_showing_it(key: str, content: str
     assert not any(word in found for word in ("sk-plain", "hf_abc", HASH))
 
 
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("salt/key", "random", ""),
+        ("salt/key", b"\0random\n", ""),
+        ("salt/key", "", "is empty"),
+        ("salt/key", " \r\n", "only white space"),
+        ("remote/west/key", "sk-plain\n", ""),
+        ("remote/west/key", "sk-plain sk-plain", "other characters"),
+        ("keys/@west/keys", f"{HASH} ci\n", ""),
+        ("keys/@west/keys", "sk-plain\n", "none is `SHA256 NAME"),
+        ("other/file", "random\n", "white space"),
+    ],
+)
+def test_file_that_the_gateway_reads_is_judged_as_it_does(path: str, content: str | bytes, expected: str) -> None:
+    """The key of the Secret can have any name."""
+    found = problem("anything", content, path)
+    assert expected in found if expected else not found
+    assert "sk-plain" not in found
+
+
 def test_value_that_is_not_base64_is_found() -> None:
-    assert find_content_problem("Opaque", "token", "§", NOW) == "is not base64"
+    assert find_content_problem("token", "§", NOW) == "is not base64"
 
 
 @pytest.mark.parametrize(("days", "expected"), [(90, ""), (5, "expires on"), (-1, "expired on")])

@@ -2,12 +2,19 @@
 -- only if a request of the same tenant left it there, so the time of a response depends on no other tenant.
 -- The field goes behind all others: of two fields with one name Python's parser takes the last one, so it replaces that of the
 -- client. What the client sent is part of the salt, so a tenant can still separate its own users.
--- `salt/key` is an optional secret: the salts are the same in all pods, and after a restart.
-local salts, secret = {}, "rayhelm"
-do
+-- `salt/key` is an optional secret: the salts are the same in all pods, and after a restart. An empty one is refused, because
+-- anyone could compute the salts: the pod is not ready, answers 503, and reads it again until it has a text.
+local salts, secret = {}, nil
+
+local function has_secret()
+  if secret then return true end
   local file <close> = io.open("salt/key", "rb")
-  if file then secret = file:read("a") end
+  local text = file and file:read("a") or not file and "rayhelm" or ""
+  if text:find("%S") then secret = text end
+  return secret ~= nil
 end
+
+core.register_fetches("has_salt", has_secret)
 
 local START, STOP = ',"cache_salt":"', '"'
 local OWN = '"cache_salt"%s*:%s*"([^"]*)"'

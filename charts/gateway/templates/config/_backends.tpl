@@ -29,7 +29,7 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   balance leastconn
   {{- end }}
   {{- if has $id $salted }}
-  {{- include "gateway.backendSalt" . | nindent 2 }}
+  {{- include "gateway.backendSalt" $data | nindent 2 }}
   {{- end }}
   option httpchk
   http-check send meth GET uri /-/healthz

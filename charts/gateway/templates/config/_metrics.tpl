@@ -6,6 +6,7 @@ frontend metrics
   http-request use-service lua.tenant_metrics if { path /metrics/tenants } { method GET }
   http-request return status 200 content-type text/plain string ok if { path /livez }
   {{- include "gateway.readyWithTokens" .v }}
+  {{- include "gateway.readyWithSalt" . }}
   # A pod that has read no key would answer 401 to every request, and one that no longer reads keys would accept revoked
   # ones: both are not ready.
   http-request return status 503 content-type text/plain string "no API key was read yet" if { path /readyz } !{ str(keys),map_str_int(state.map) -m found }{{ if .v.oidc.enabled }} !{ str(token_keys),map_str_int(state.map) -m found }{{ end }}

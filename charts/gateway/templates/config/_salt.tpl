@@ -23,10 +23,18 @@ lua-load-per-thread salt.lua
 {{- end }}
 {{- end }}
 
-{{- /* For a backend of a salted model. The field has 80 bytes, with its name and the salt. A body in chunks has no length. */ -}}
+{{- /* For a backend of a salted model; takes (dict errors). The field has 80 bytes, with its name and the salt. A body in chunks
+       has no length. */ -}}
 {{- define "gateway.backendSalt" -}}
 filter lua.salt
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "salt-missing") }} unless { lua.has_salt -m bool }
 http-request set-header content-length %[req.fhdr(content-length),add(80)] if { req.fhdr(content-length) -m found }
+{{- end }}
+
+{{- define "gateway.readyWithSalt" -}}
+{{- if include "gateway.saltedModels" . | fromJsonArray }}
+  http-request return status 503 content-type text/plain string "the Secret of prefixCache.salt is empty" if { path /readyz } !{ lua.has_salt -m bool }
+{{- end }}
 {{- end }}
 
 {{- define "gateway.saltSource" -}}

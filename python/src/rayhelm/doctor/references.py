@@ -16,8 +16,13 @@ class SecretReference(NamedTuple):
     key: str
     """Empty if the pod mounts all keys."""
     is_optional: bool
-    is_jwks: bool = False
-    """It has the keys of tokens, which have a check of their own."""
+    path: str = ""
+    """File of the key in a volume that selects keys."""
+
+    @property
+    def is_jwks(self) -> bool:
+        """It has the keys of tokens, which have a check of their own."""
+        return self.path == JWKS_FILE
 
 
 def find_pod_specs(item: Any) -> Iterator[dict[str, Any]]:
@@ -46,7 +51,7 @@ def list_references(spec: dict[str, Any], namespace: str) -> Iterator[SecretRefe
         for source in (volume, *((volume.get("projected") or {}).get("sources") or [])):
             if named := source.get("secret"):
                 for item in named.get("items") or [{"key": ""}]:
-                    yield _of(named, namespace, item["key"])._replace(is_jwks=item.get("path") == JWKS_FILE)
+                    yield _of(named, namespace, item["key"])._replace(path=item.get("path", ""))
     for named in spec.get("imagePullSecrets") or []:
         yield _of(named, namespace, ".dockerconfigjson")
 

@@ -13,15 +13,25 @@ _KEY_LINE = re.compile(r"^[0-9a-fA-F]{64}\s+[\w.-]{1,64}(\s+\d{4}-\d\d-\d\dT\S+)
 _SOON_DAYS = 14
 
 
-def find_content_problem(kind: str, key: str, encoded: str, now: datetime) -> str:
-    """Return what is wrong with the value of one key, in words that do not show it; empty if it can be used."""
+_REMOTE_KEY = re.compile(rb"\s*[\w.~+/=-]+\s*", re.ASCII)
+"""A key for a gateway of another cluster, as `charts/gateway/files/secrets.lua` reads it."""
+
+
+def find_content_problem(key: str, encoded: str, now: datetime, path: str = "") -> str:
+    """Return what is wrong with the value of one key, in words that do not show it; empty if it can be used.
+
+    `path` is the file of the key in the pod, if the pod selects keys."""
     try:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return "is not base64"
     if not content:
         return "is empty"
-    if key == "keys":
+    if path == "salt/key":
+        return "" if content.strip() else "is empty: it has only white space"
+    if path.startswith("remote/") and path.endswith("/key"):
+        return "" if _REMOTE_KEY.fullmatch(content) else "has other characters than those of an API key"
+    if key == "keys" or path.startswith("keys/"):
         return _check_key_file(content)
     if key == ".dockerconfigjson":
         return _check_pull_secret(content)

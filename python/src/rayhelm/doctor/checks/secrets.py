@@ -50,8 +50,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
 def _check_content(secret: dict[str, Any], references: list[SecretReference], facts: Facts) -> Iterator[Finding]:
     data, name = secret.get("data") or {}, secret["metadata"]["name"]
     namespace = namespace_of(secret)
-    for key in sorted({each.key for each in references if each.key}):
-        problem = find_content_problem(secret.get("type", ""), key, data[key], facts.now) if key in data else ""
+    for key, path in sorted({(each.key, each.path) for each in references if each.key}):
+        problem = find_content_problem(key, data[key], facts.now, path) if key in data else ""
         if key in data and not problem:
             continue
         yield Finding(
