@@ -25,8 +25,7 @@ clusters:
     apiServer: {cidrs: [10.0.0.1/32]}
     gateway:
       host: gateway.example
-      httpRoute: {gateway: public}
-      allowedClients: [public]
+      tls: {secrets: [public], cidrs: [127.0.0.1/32]}
       remotes:
         us:
           certificateAuthority: {configMap: gateway-ca}
@@ -36,7 +35,7 @@ clusters:
           serverName: us.example
   us:
     apiServer: {cidrs: [10.0.0.1/32]}
-    gateway: {host: us.example, httpRoute: {gateway: public}, allowedClients: [public]TO_EU}
+    gateway: {host: us.example, tls: {secrets: [public], cidrs: [127.0.0.1/32]}TO_EU}
 pools:
   eu: {gpu: L4-24GB, nodes: 2, cluster: eu}
   us: {gpu: L4-24GB, nodes: 2, cluster: us}
@@ -50,7 +49,6 @@ TO_EU = (
     " serverName: eu.example}}"
 )
 LOCAL: Values = {
-    "networkPolicy": {"allowedClients": {"all": {"cidrs": ["127.0.0.1/32"]}}},
     "health": {"intervalSeconds": 0.2, "failures": 3},
     "timeouts": {"keyRefreshSeconds": 0.1, "connectSeconds": 1},
     "autoscaling": {"kind": "None"},
@@ -68,13 +66,12 @@ def render(ports: Mapping[str, int], to_eu: str) -> dict[str, Values]:
 
 
 def adapt(values: Values, upstream: Upstream) -> Values:
-    """Return the values with an upstream of this computer, and TLS at the gateway in place of the HTTPRoute."""
+    """Return the values with an upstream of this computer."""
     version = values["models"]["llama"]["versions"]["stable"]
     end = {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": upstream.port}
     assert list(version["endpoints"]) == [{"eu": "llama", "us": "llama-us"}[upstream.name]]
     model = {**values["models"]["llama"], "versions": {"stable": {**version, "endpoints": {upstream.name: end}}}}
-    exposure = {"kind": "TLS", "hosts": values["exposure"]["hosts"], "tls": {"secretNames": ["public"]}}
-    return {**values, **LOCAL, "models": {"llama": model}, "exposure": exposure}
+    return {**values, **LOCAL, "models": {"llama": model}}
 
 
 @contextmanager

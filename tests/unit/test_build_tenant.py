@@ -117,6 +117,30 @@ def test_gateway_is_exposed_by_the_route_of_the_cluster(gateway: str, kind: str,
     assert exposure.annotations == ({"a.example/b": "c"} if kind == "Ingress" else {})
 
 
+def test_gateway_itself_has_the_tls_of_the_fleet() -> None:
+    tls = "tls: {secrets: [a-tls, b-tls], cidrs: [203.0.113.0/24], annotations: {a.example/b: c}}"
+    found = render_gateway(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [apps], {tls}}}")
+    assert (found.exposure.kind, found.exposure.hosts) == ("TLS", ["ai.example.com"])
+    assert found.exposure.tls.secret_names == ["a-tls", "b-tls"]
+    assert (found.service.type, found.service.port, found.service.annotations) == (
+        "LoadBalancer",
+        443,
+        {"a.example/b": "c"},
+    )
+    clients = found.network_policy.allowed_clients
+    assert {name: (each.namespace, each.cidrs) for name, each in clients.items()} == {
+        "apps": ("apps", []),
+        "outside-the-cluster": ("", ["203.0.113.0/24"]),
+    }
+
+
+def test_gateway_with_tls_inside_the_cluster_only_has_no_load_balancer() -> None:
+    tls = "tls: {secrets: [ai-tls], service: ClusterIP}"
+    found = render_gateway(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [apps], {tls}}}")
+    assert (found.exposure.kind, found.service.type, found.service.port) == ("TLS", "ClusterIP", 443)
+    assert list(found.network_policy.allowed_clients) == ["apps"]
+
+
 def test_gateway_allows_only_the_namespaces_of_the_fleet() -> None:
     clients = render_gateway(FLEET % ", gateway: {allowedClients: [apps, nginx]}").network_policy.allowed_clients
     assert {peer.namespace for peer in clients.values()} == {"apps", "nginx"}

@@ -120,7 +120,7 @@ def test_plan_states_latency_and_price_of_the_way() -> None:
     assert (found.latency_s, found.price_per_gigabyte, found.unknown) == (0.08, 0.02, ())
     # 400 bytes and 500 prompt tokens of 4 bytes there, 560 bytes and 200 events of 238 bytes back.
     assert found.price_per_million_requests["chat"] == pytest.approx(50_560 * 1e6 / 1e9 * 0.02)
-    assert "| eu | us | us.example.com | 1 | chat | 80 ms | 0.02 |" in page(text)
+    assert "| eu | us | us.example.com | 1 | - | chat | 80 ms | 0.02 |" in page(text)
 
 
 def test_plan_gives_the_reason_of_unknown_figures_of_the_way() -> None:
@@ -140,14 +140,92 @@ def page(text: str) -> str:
     return plan_page(rendered.plan, rendered.tenants, {})
 
 
+def three_clusters(asia: str, us: str, more: str = "", chat_asia: str = "pool: asia", load: str = "") -> str:
+    """A fleet whose cluster `eu` forwards to `asia` and `us`; the first two are further keys of the remotes."""
+    third = (
+        "  asia: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {host: asia.example.com, ingress: {tlsSecret: tls},"
+        " allowedClients: [web]}}\n"
+    )
+    remotes = ", remotes: {asia: " + REMOTE % asia + ", us: " + REMOTE % us + "}"
+    text = fleet(remotes, chat=f"pool: eu, {load}", chat_us=f"pool: us, {load}", more=more)
+    text = text.replace("pools:\n", third + "pools:\n  asia: {gpu: L4-24GB, nodes: 4, cluster: asia}\n")
+    asia_model = f"{chat_asia}, {load}source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {{model: chat}}"
+    return text + f"  chat-asia: {{{asia_model}}}\n"
+
+
 def test_nearest_remote_gets_requests_first() -> None:
-    third = "  asia: {gateway: {host: asia.example.com, ingress: {tlsSecret: tls}, allowedClients: [web]}}\n"
-    remotes = ", remotes: {asia: " + REMOTE % ", latency: 200ms" + ", us: " + REMOTE % ", latency: 80ms" + "}"
-    text = fleet(remotes).replace("pools:\n", third + "pools:\n  asia: {gpu: L4-24GB, nodes: 4, cluster: asia}\n")
-    text += "  chat-asia: {pool: asia, source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {model: chat}}\n"
-    text = text.replace("asia: {gateway", "asia: {apiServer: {cidrs: [10.0.0.1/32]}, gateway")
+    text = three_clusters(", latency: 200ms", ", latency: 80ms")
     found = render_gateways(text)["eu"].remote_gateways
     assert {name: one.priority for name, one in found.items()} == {"us": 1, "asia": 2}
+    assert {name: one.model_weights for name, one in found.items()} == {"us": {}, "asia": {}}
+
+
+# -- shares ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("latency", ["", ", latency: 80ms", ", priority: 3"], ids=["unknown", "equal", "pinned"])
+def test_remotes_of_one_priority_share_requests_by_planned_tokens(latency: str) -> None:
+    text = three_clusters(latency, latency, chat_asia="pool: asia, replicas: 4", load=f"{LOAD}, ")
+    planned, found = plan(text), render_gateways(text)["eu"].remote_gateways
+    rates = {
+        name: planned.models[f"chat-{name}"].max_replicas
+        * (planned.models[f"chat-{name}"].estimate.tokens_per_second or 0)
+        for name in ("us", "asia")
+    }
+    assert rates["asia"] > rates["us"] > 0
+    assert len({one.priority for one in found.values()}) == 1
+    assert {name: one.model_weights for name, one in found.items()} == {
+        "asia": {"chat": 100},
+        "us": {"chat": round(100 * rates["us"] / rates["asia"])},
+    }
+    assert f"| chat 100 ({rates['asia']:.4g} tokens/s) | chat |" in page(text)
+
+
+def test_remotes_share_by_planned_requests_without_an_estimate() -> None:
+    text = three_clusters("", "", chat_asia="pool: asia, replicas: 3")
+    planned, found = plan(text), plan(text).gateways["eu"].remotes
+    assert not any(planned.models[f"chat-{name}"].estimate.tokens_per_second for name in found)
+    assert found["asia"].weights == {"chat": 100}
+    assert found["us"].weights == {"chat": 33}
+    each = planned.models["chat-asia"].target_ongoing_requests
+    assert found["asia"].weight_reasons == {"chat": f"{3 * each} requests in flight"}
+
+
+def test_pinned_weights_of_remotes_are_rendered() -> None:
+    text = three_clusters(", weight: 30", ", weight: 70")
+    found = render_gateways(text)["eu"].remote_gateways
+    assert {name: one.model_weights for name, one in found.items()} == {"asia": {"chat": 30}, "us": {"chat": 70}}
+    assert "| chat 30 (pinned) | chat |" in page(text)
+
+
+def test_remotes_without_a_model_in_common_have_no_weights() -> None:
+    text = three_clusters("", "").replace(", servedAs: {model: chat}", "")
+    text = text.replace("a: {models: [chat]}", "a: {models: [chat, chat-us, chat-asia]}")
+    assert all(not one.weights for one in plan(text).gateways["eu"].remotes.values())
+
+
+@pytest.mark.parametrize(
+    ("asia", "us", "message", "line"),
+    [
+        (
+            ", latency: 200ms, weight: 5",
+            ", latency: 80ms",
+            "no other remote gateway of cluster `eu` has the priority 2",
+            3,
+        ),
+        (", weight: 5", "", "remote gateway `us` has the same priority and no `weight`", 3),
+    ],
+    ids=["alone", "half"],
+)
+def test_weight_without_its_counterpart_is_refused(asia: str, us: str, message: str, line: int) -> None:
+    (problem,) = problems(three_clusters(asia, us))
+    assert (problem.path, problem.line) == ("clusters.eu.gateway.remotes.asia.weight", line)
+    assert message in problem.message
+
+
+def test_weight_out_of_range_is_refused() -> None:
+    (problem,) = problems(three_clusters(", weight: 0", ", weight: 300"))[:1]
+    assert problem.path == "clusters.eu.gateway.remotes.asia.weight"
 
 
 def test_example_of_the_documentation_plans() -> None:

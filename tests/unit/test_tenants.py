@@ -100,12 +100,19 @@ def test_service_of_an_unknown_tenant_is_one_problem() -> None:
     [
         (
             "host: ai.example.com",
-            "`host` needs `ingress` or `httpRoute`",
+            "`host` needs `ingress`, `httpRoute` or `tls`",
             "ingress: {className: nginx, tlsSecret: ai-tls}",
         ),
         ("ingress: {tlsSecret: tls}", "the name that clients use", "host: ai.example.com"),
         ("host: x, ingress: {tlsSecret: tls}", "`allowedClients` is empty", "allowedClients: [ingress-nginx]"),
         ("host: x, ingress: {tlsSecret: tls}, httpRoute: {gateway: g}", "a host has one route", "# remove `httpRoute`"),
+        ("tls: {secrets: [a], cidrs: [10.0.0.0/8]}", "`tls` needs `host`", "host: ai.example.com"),
+        (
+            "host: x, ingress: {tlsSecret: tls}, tls: {secrets: [a], cidrs: [10.0.0.0/8]}",
+            "`ingress` and `tls` are both set",
+            "# remove `tls`",
+        ),
+        ("host: x, tls: {secrets: [a], service: ClusterIP}", "refuses all clients of `tls`", "allowedClients: [apps]"),
         ("replicas: {min: 0, max: 3}", "a gateway needs a pod", "replicas: {min: 1, max: 3}"),
     ],
 )
@@ -119,6 +126,23 @@ def test_gateway_with_an_incomplete_route_is_refused(gateway: str, why: str, fix
 def test_ingress_without_tls_is_refused() -> None:
     problem = the_problem(SMALL + "clusters: {main: {gateway: {host: x, ingress: {className: nginx}}}}\n")
     assert (problem.path, str(problem.fix)[:17]) == ("clusters.main.gateway.ingress.tlsSecret", "tlsSecret: ai-tls")
+
+
+@pytest.mark.parametrize(
+    ("tls", "field", "why", "fix"),
+    [
+        ("{secrets: [a]}", "", "`cidrs` is empty", "cidrs: [203.0.113.0/24]"),
+        ("{secrets: [a], service: NodePort}", "", "a Service of type NodePort", "cidrs: [203.0.113.0/24]"),
+        ("{secrets: [], cidrs: [10.0.0.0/8]}", ".secrets", "at least 1", "secrets: [ai-tls]"),
+        ("{cidrs: [10.0.0.0/8]}", ".secrets", "missing", "secrets: [ai-tls]"),
+        ("{secrets: [a], cidrs: [10.0.0.1/8]}", ".cidrs[0]", "is not a CIDR", "cidrs: [10.0.0.1/32]"),
+    ],
+)
+def test_wrong_tls_of_the_gateway_is_refused(tls: str, field: str, why: str, fix: str) -> None:
+    found = problems(SMALL + f"clusters: {{main: {{gateway: {{host: x, tls: {tls}}}}}}}\n")
+    assert (found[0].path, found[0].line) == (f"clusters.main.gateway.tls{field}", 6)
+    assert why in found[0].message
+    assert fix in str(found[0].fix)
 
 
 def test_service_account_without_namespace_is_refused() -> None:

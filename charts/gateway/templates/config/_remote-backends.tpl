@@ -18,13 +18,11 @@
 http-request set-var(txn.flight{{ $key | sha256sum | trunc 8 }}) srv_conn({{ $backend }}/{{ $key }})
 {{- $count = printf "%s,add(txn.flight%s)" $count ($key | sha256sum | trunc 8) }}
 {{- end }}
-http-request set-var(txn.spills) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
+http-request set-var(txn.leaves) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
 {{- end }}
+{{- include "gateway.remoteShares" (dict "v" .v "names" $names "backend" $backend "version" .version "remotes" .remotes) }}
 {{- range .remotes }}
 {{- $remote := include "gateway.remoteName" (merge (dict "remote" .) $names) }}
-{{- if $spill }}
-use-server remote.{{ . }} if { var(txn.spills) -m found }
-{{- end }}
 server remote.{{ . }} {{ include "gateway.remoteSocket" (dict "v" $.v "name" $remote) }} backup track {{ $remote }}/{{ . }}
 {{- end }}
 {{- end }}

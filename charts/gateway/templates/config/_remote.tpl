@@ -1,7 +1,7 @@
 {{- /* Gateways of other clusters. A request of a remote gateway is authenticated by the key of that gateway, and is never
        forwarded again. Its tenant is in a header that clients cannot set. */ -}}
 
-{{- /* Names of the remote gateways that serve a version, by priority, as JSON. */ -}}
+{{- /* Names of the remote gateways that serve a version, as JSON: by priority, then the one with the largest share. */ -}}
 {{- define "gateway.remotesOf" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.remotesOf" "given" . "names" (list "v" "model" "version")) -}}
 {{- $model := .model }}
@@ -9,7 +9,8 @@
 {{- $found := list }}
 {{- range $name, $remote := .v.remoteGateways }}
 {{- if has $version (get $remote.models $model | default list) }}
-{{- $found = append $found (printf "%03d %s" (int $remote.priority) $name) }}
+{{- $share := include "gateway.remoteWeight" (dict "remote" $remote "model" $model) | int }}
+{{- $found = append $found (printf "%03d %03d %s" (int $remote.priority) (sub 999 $share) $name) }}
 {{- end }}
 {{- end }}
 {{- $names := list }}

@@ -294,6 +294,11 @@ class RemotePlan(Closed):
     port: int
     priority: int
     """The available one with the lowest number gets a request."""
+    weights: dict[str, int] = {}
+    """Share of a model's forwarded requests, relative to the other gateways of the same priority; empty if there is no
+    other one."""
+    weight_reasons: dict[str, str] = {}
+    """Why: `pinned`, or the planned capacity of the other cluster."""
     secret: str
     """Secret with the key that this gateway sends, and the hashes of those that it accepts from the other one."""
     models: dict[str, tuple[str, ...]]

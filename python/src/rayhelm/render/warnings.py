@@ -135,10 +135,10 @@ def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
             "allowedClients": [*declared.get("allowedClients", ()), "ingress-nginx"],
         }
         message = (
-            f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress and no HTTPRoute, so only pods of"
-            f" the cluster reach it, at {gateway.url}. No change is needed if all clients are in the cluster"
+            f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress, no HTTPRoute and no TLS, so only"
+            f" pods of the cluster reach it, at {gateway.url}. No change is needed if all clients are in the cluster"
         )
-        fix = Fix("", exposed, "or `httpRoute`, for the Gateway API; with your names")
+        fix = Fix("", exposed, "or `httpRoute` for the Gateway API, or `tls`; with your names")
         yield loaded.document.problem(path, message, fix)
 
 

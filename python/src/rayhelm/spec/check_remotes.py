@@ -7,7 +7,7 @@ from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE
 from rayhelm.spec.nearest import nearest
-from rayhelm.spec.remotes import Remote
+from rayhelm.spec.remotes import Remote, rank_remotes
 
 __all__ = ["check_clusters_of_name", "check_remotes"]
 
@@ -15,6 +15,7 @@ __all__ = ["check_clusters_of_name", "check_remotes"]
 def check_remotes(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name in fleet.clusters:
         yield from _check_cluster(name, fleet, document)
+        yield from _check_weights(name, fleet, document)
     for model, spec in fleet.models.items():
         if spec.spill_above is None:
             continue
@@ -64,6 +65,28 @@ def _check_cluster(name: str, fleet: Fleet, document: Document) -> Iterator[Prob
         elif (first := hosts.setdefault((host, remote.port), other)) != other:
             message = f"cluster `{first}` has the host `{host}` too, and a host is one gateway"
             yield document.problem(path, message, Fix("host", f"gateway.{other}.example.com"))
+
+
+def _check_weights(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    remotes = fleet.clusters[name].gateway.remotes
+    ranks = rank_remotes(remotes)
+    for other, remote in remotes.items():
+        if remote.weight is None:
+            continue
+        path = ("clusters", name, "gateway", "remotes", other, "weight")
+        peers = [each for each in remotes if ranks[each] == ranks[other] and each != other]
+        if not peers:
+            message = (
+                f"no other remote gateway of cluster `{name}` has the priority {ranks[other]}, so this one gets all"
+            )
+            message += " requests of that priority. Give another one the same `priority` or `latency`"
+            yield document.problem(path, message, Fix.removal())
+        elif missing := [each for each in peers if remotes[each].weight is None]:
+            message = (
+                f"remote gateway `{missing[0]}` has the same priority and no `weight`, and a number has no relation"
+            )
+            message += " to the planned capacity: set both, or none"
+            yield document.problem(path, message, Fix.removal(), alternatives=[Fix(f"../../{missing[0]}/weight", 100)])
 
 
 def _find_host(cluster: str, remote: Remote, fleet: Fleet) -> str | None:

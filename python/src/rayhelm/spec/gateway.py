@@ -1,6 +1,6 @@
 """The gateway of a cluster: its namespace, its pods, and how clients reach it."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,11 +10,12 @@ from rayhelm.spec.labels import LabelKey
 from rayhelm.spec.models import Replicas
 from rayhelm.spec.names import DnsName, Name, SecretName
 from rayhelm.spec.overrides import ChartValues
+from rayhelm.spec.redis import Cidr
 from rayhelm.spec.remotes import Remote
 
 __all__ = ["Gateway"]
 
-_ROUTE = Fix("ingress", {"className": "nginx", "tlsSecret": "ai-tls"}, "or `httpRoute`, for the Gateway API")
+_ROUTE = Fix("ingress", {"className": "nginx", "tlsSecret": "ai-tls"}, "or `httpRoute` for the Gateway API, or `tls`")
 
 
 class Ingress(Record):
@@ -42,6 +43,34 @@ class HttpRoute(Record):
     """Listener with TLS; default: all listeners."""
 
 
+class Tls(Record):
+    """TLS of the gateway itself, with a Service that is reachable from outside the cluster on port 443. Its pods then
+    accept nothing else, inside the cluster too."""
+
+    secrets: ListOf[SecretName] = Field(min_length=1, examples=[["ai-tls"]])
+    """TLS Secrets (`tls.crt` and `tls.key`) in the namespace of the gateway. The name that a client sends selects the
+    certificate; without a match it is the first one. Pods wait until the Secrets exist, and use a renewed certificate
+    without a restart."""
+    cidrs: ListOf[Cidr] = Field(default=(), examples=[["203.0.113.0/24"]])
+    """Addresses of clients outside the cluster, as pods see them; the NetworkPolicy allows them to connect. `0.0.0.0/0`
+    and `::/0` are all. A load balancer that replaces the address of the client needs its own address here."""
+    service: Literal["LoadBalancer", "NodePort", "ClusterIP"] = "LoadBalancer"
+    """Type of the Service."""
+    annotations: dict[LabelKey, str] = Field(
+        default={}, examples=[{"service.beta.kubernetes.io/aws-load-balancer-scheme": "internet-facing"}]
+    )
+    """Annotations of the Service, for example for a cloud load balancer."""
+
+    @model_validator(mode="after")
+    def _check_clients(self) -> Self:
+        if self.service != "ClusterIP" and not self.cidrs:
+            raise Refusal(
+                f"`cidrs` is empty, so the NetworkPolicy refuses every client of a Service of type {self.service}",
+                Fix("cidrs", ["203.0.113.0/24"], "addresses of your clients; 0.0.0.0/0 for all"),
+            )
+        return self
+
+
 class Gateway(Record):
     """The gateway of a cluster. It is rendered if tenants may call a model; without `tenants` use a gateway of your
     own."""
@@ -49,11 +78,13 @@ class Gateway(Record):
     namespace: Name = "gateway"
     """Namespace of its pods. Only these pods and the namespaces of aliases may call the services."""
     host: DnsName | None = None
-    """Host name for clients outside the cluster; needs `ingress` or `httpRoute`."""
+    """Host name for clients outside the cluster; needs `ingress`, `httpRoute` or `tls`."""
     ingress: Ingress | None = None
     """Ingress for clients outside the cluster."""
     http_route: HttpRoute | None = None
     """Route of the Gateway API for clients outside the cluster."""
+    tls: Tls | None = Field(default=None, examples=[{"secrets": ["ai-tls"], "cidrs": ["203.0.113.0/24"]}])
+    """TLS of the gateway itself for clients outside the cluster, instead of `ingress` and `httpRoute`."""
     allowed_clients: ListOf[Name] = Field(default=(), examples=[["ingress-nginx", "apps"]])
     """Namespaces whose pods may connect: the controller behind `ingress` or `httpRoute`, and applications."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = Field(default=None, examples=[1])
@@ -72,19 +103,21 @@ class Gateway(Record):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
-        routes = [route for route in (self.ingress, self.http_route) if route]
-        if len(routes) == 2:
-            raise Refusal("`ingress` and `httpRoute` are both set; a host has one route", Fix.removal("httpRoute"))
-        if self.host and not routes:
-            raise Refusal("`host` needs `ingress` or `httpRoute`, which route its requests to the gateway", _ROUTE)
-        if routes and not self.host:
+        routes = {"ingress": self.ingress, "httpRoute": self.http_route, "tls": self.tls}
+        set_ = [name for name, route in routes.items() if route]
+        if len(set_) > 1:
+            raise Refusal(f"`{set_[0]}` and `{set_[1]}` are both set; a host has one route", Fix.removal(set_[1]))
+        if self.host and not set_:
             raise Refusal(
-                "`ingress` and `httpRoute` need `host`, the name that clients use", Fix("host", "ai.example.com")
+                "`host` needs `ingress`, `httpRoute` or `tls`, which route its requests to the gateway", _ROUTE
             )
-        if routes and not self.allowed_clients:
+        if set_ and not self.host:
+            raise Refusal(f"`{set_[0]}` needs `host`, the name that clients use", Fix("host", "ai.example.com"))
+        if set_ and not self.allowed_clients and not (self.tls and self.tls.cidrs):
+            refused = "all clients" if self.tls else "the controller"
             raise Refusal(
-                "`allowedClients` is empty, so the NetworkPolicy refuses the controller of `ingress` or `httpRoute`",
-                Fix("allowedClients", ["ingress-nginx"], "namespace of the pods of that controller"),
+                f"`allowedClients` is empty, so the NetworkPolicy refuses {refused} of `{set_[0]}`",
+                Fix("allowedClients", ["apps" if self.tls else "ingress-nginx"], "namespace of those pods"),
             )
         return self
 

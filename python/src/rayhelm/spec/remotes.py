@@ -1,5 +1,7 @@
 """Gateways of other clusters of the fleet, and the way to them."""
 
+from collections.abc import Mapping
+from math import inf
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -10,7 +12,7 @@ from rayhelm.spec.names import DnsName, SecretName
 from rayhelm.spec.redis import Cidr
 from rayhelm.spec.units import Duration, PricePerGigabyte
 
-__all__ = ["Remote"]
+__all__ = ["Remote", "rank_remotes"]
 
 
 class RemoteAuthority(Record):
@@ -51,9 +53,18 @@ class Remote(Record):
     """Secret with the key that this gateway sends; default: `gateway-remote-` and the name of that cluster."""
     priority: Annotated[int, Field(ge=1, le=100)] | None = None
     """Of several remote gateways, an available one with the lowest number gets the request; default: by `latency`, the
-    shortest first."""
+    shortest first. Gateways with the same latency, and those without one, have the same number and share requests."""
+    weight: Annotated[int, Field(ge=1, le=256)] | None = None
+    """Share of the requests that this gateway forwards to it, relative to the others of the same `priority`. Default:
+    for each model the planned capacity of the other cluster, 100 for the largest."""
     latency: Duration | None = Field(default=None, examples=["12ms"])
     """Round trip to it. The plan adds it to the time to first token of forwarded requests; without it that is
     unknown."""
     price_per_gigabyte: PricePerGigabyte | None = Field(default=None, examples=["0.02 USD/GB"])
     """Price of the traffic between both clusters, in either direction. Without it the cost of the way is unknown."""
+
+
+def rank_remotes(remotes: Mapping[str, Remote]) -> dict[str, int]:
+    """Return the priority of each remote gateway: its own, or one more than the number of shorter latencies."""
+    latencies = sorted({remote.latency or inf for remote in remotes.values()})
+    return {name: remote.priority or 1 + latencies.index(remote.latency or inf) for name, remote in remotes.items()}

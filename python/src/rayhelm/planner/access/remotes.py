@@ -4,16 +4,18 @@ latency and price of the way."""
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from math import ceil, inf
+from math import ceil
 
 import yaml
 
 from rayhelm.catalog.tasks import get_task
 from rayhelm.closed import ClosedCamel
+from rayhelm.planner.access.remote_weights import weigh_remotes
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, RemotePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.models import STABLE, Replicas
+from rayhelm.spec.remotes import rank_remotes
 
 __all__ = ["join_gateways", "warn_remotes"]
 
@@ -45,12 +47,17 @@ def join_gateways(
     joined = {}
     for name, gateway in gateways.items():
         declared = fleet.clusters[name].gateway.remotes
-        order = sorted(declared, key=lambda other: (declared[other].latency or inf, other))
-        remotes = {
-            other: _plan_remote(name, other, order.index(other) + 1, gateways, models, fleet)
-            for other in declared
-            if other in gateways
-        }
+        ranks = rank_remotes(declared)
+        remotes = weigh_remotes(
+            {
+                other: _plan_remote(name, other, ranks[other], gateways, models, fleet)
+                for other in declared
+                if other in gateways
+            },
+            {other: remote.weight for other, remote in declared.items()},
+            gateways,
+            models,
+        )
         for other in gateways:
             if name in fleet.clusters[other].gateway.remotes and other not in remotes:
                 remotes[other] = RemotePlan(
@@ -102,7 +109,7 @@ def _plan_remote(
     return RemotePlan(
         host=declared.host or fleet.clusters[other].gateway.host or "",
         port=declared.port,
-        priority=declared.priority or rank,
+        priority=rank,
         secret=declared.secret or f"gateway-remote-{other}",
         models=shared,
         latency_s=declared.latency,

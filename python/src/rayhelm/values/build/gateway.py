@@ -17,7 +17,14 @@ from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
+from rayhelm.values.gateway.exposure import (
+    Exposure,
+    GatewayService,
+    HttpRouteExposure,
+    IngressExposure,
+    ParentRef,
+    TlsExposure,
+)
 from rayhelm.values.gateway.models import Endpoint, Model, ModelPrefixCache, Operation, Version
 from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
 from rayhelm.values.gateway.operations import GatewayAutoscaling
@@ -29,6 +36,10 @@ __all__ = ["RELEASE", "build_gateways", "list_operations"]
 
 RELEASE = GATEWAY
 """Release name of the gateway of each cluster."""
+HTTPS = 443
+"""Port of the Service if the gateway itself has TLS."""
+OUTSIDE = "outside-the-cluster"
+"""Name of the allowed clients of `tls.cidrs`."""
 
 
 def build_gateways(plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
@@ -56,9 +67,10 @@ def _build_values(
         replicas=fixed or defaults.replicas,
         autoscaling=_build_autoscaling(declared),
         priority_class_name=PriorityClasses().gateway.name,
+        service=_build_service(declared),
         exposure=_build_exposure(declared),
         network_policy=NetworkPolicy(
-            allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},
+            allowed_clients=_build_clients(declared),
             prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
         scraping=build_scraping(scraped),
@@ -157,4 +169,20 @@ def _build_exposure(declared: Gateway) -> Exposure:
         route = declared.http_route
         parent = ParentRef(name=route.gateway, namespace=route.namespace or "", section_name=route.listener or "")
         return Exposure(kind="HTTPRoute", hosts=hosts, http_route=HttpRouteExposure(parent=parent))
+    if declared.tls:
+        return Exposure(kind="TLS", hosts=hosts, tls=TlsExposure(secret_names=list(declared.tls.secrets)))
     return Exposure()
+
+
+def _build_service(declared: Gateway) -> GatewayService:
+    if not declared.tls:
+        return GatewayService()
+    return GatewayService(type=declared.tls.service, port=HTTPS, annotations=dict(declared.tls.annotations))
+
+
+def _build_clients(declared: Gateway) -> dict[str, AllowedClient]:
+    clients = {name: AllowedClient(namespace=name) for name in declared.allowed_clients}
+    if declared.tls and declared.tls.cidrs:
+        namesake = clients.get(OUTSIDE, AllowedClient())
+        clients[OUTSIDE] = namesake.model_copy(update={"cidrs": list(declared.tls.cidrs)})
+    return clients

@@ -22,6 +22,7 @@ def build_remote(name: str, planned: RemotePlan, cluster: Cluster) -> RemoteGate
         ),
         secret_name=planned.secret,
         priority=planned.priority,
+        model_weights=dict(planned.weights),
         models={model: list(versions) for model, versions in planned.models.items()},
         cidrs=list(declared.cidrs),
     )

@@ -10,6 +10,7 @@ from rayhelm.values.gateway.tenants import SecretKey, SecretName
 
 __all__ = ["RemoteGateway"]
 
+Weight = Annotated[int, Field(ge=1, le=256)]
 VersionNames = Annotated[list[Name], Field(min_length=1)]
 
 
@@ -43,6 +44,11 @@ class RemoteGateway(Values):
     are read again while the gateway runs."""
     priority: Annotated[int, Field(ge=1, le=100)] = 1
     """Of several remote gateways, an available one with the lowest number gets the request."""
+    weight: Weight = 100
+    """Share of the requests, relative to the other available remote gateways with the same `priority`. A request that
+    failed on another way goes to the one with the largest share."""
+    model_weights: dict[ModelId, Weight] = {}
+    """The same for single models, by name."""
     models: dict[ModelId, VersionNames] = {}
     """Versions that it serves, by model. Their requests are forwarded when no endpoint is available here, or above
     `models.*.spillAbove`. Empty: this gateway accepts its requests and forwards none."""
