@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from charts.kit import HELMS, only, parsed
+from gateway.kit.certificates import mount_certificates
 from gateway.kit.process import check_config
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir, lint, render
@@ -56,5 +57,6 @@ def test_values_are_valid_and_the_file_is_named_after_the_release(path: Path) ->
 def test_haproxy_takes_the_configuration(path: Path, tmp_path: Path) -> None:
     for file, text in only(parsed(rendered(path)), "ConfigMap")["data"].items():
         (tmp_path / file).write_text(text)
+    mount_certificates(tmp_path, yaml.safe_load(path.read_text()))
     done = check_config(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ import yaml
 
 from charts.kit import VALUES, over
 from gateway.kit import minimal_values, start_gateway, start_upstreams, tenant
-from gateway.kit.certificates import write_ca
+from gateway.kit.certificates import mount_certificates
 from gateway.kit.process import check_config, render_files
 
 EXAMPLES = sorted(path.stem for path in (VALUES / "gateway").glob("*.yaml"))
@@ -15,9 +15,7 @@ def find_warnings(folder, values):
     """Return the exit code and the warnings of `haproxy -c`."""
     for name, text in render_files(values).items():
         (folder / name).write_text(text)
-    for name in values.get("remoteGateways", {}):
-        (folder / "remote" / name).mkdir(parents=True)
-        (folder / "remote" / name / "ca.crt").write_text(write_ca())
+    mount_certificates(folder, values)
     done = check_config(folder)
     lines = [line for line in done.stderr.splitlines() if "[WARNING]" in line or "[ALERT]" in line]
     return done.returncode, lines

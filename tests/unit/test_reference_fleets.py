@@ -39,6 +39,7 @@ def test_reference_fleets_are_complete() -> None:
         "shared-gpus",
         "single-gpu",
         "three-tiers",
+        "two-clusters",
         "two-workstations",
     ]
 

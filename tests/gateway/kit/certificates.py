@@ -5,6 +5,8 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -49,6 +51,19 @@ def issue(name: str, ca: str = "ca", names: Sequence[str] = ("gateway.example",)
 def create_client_context(ca: str = "ca") -> ssl.SSLContext:
     """Return a context that trusts only this CA."""
     return ssl.create_default_context(cadata=write_ca(ca))
+
+
+def mount_certificates(folder: Path, values: dict[str, Any]) -> None:
+    """Write the certificates that the pod of a gateway with these values mounts into its folder of configuration."""
+    files = {f"remote/{name}/ca.crt": write_ca() for name in values.get("remoteGateways", {})}
+    for name in values.get("exposure", {}).get("tls", {}).get("secretNames", ()):
+        certificate = issue(name)
+        files |= {f"tls/{name}.crt": certificate.certificate, f"tls/{name}.crt.key": certificate.key}
+    if values.get("upstreamTls", {}).get("certificateAuthority"):
+        files["upstream/ca.crt"] = write_ca()
+    for file, text in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
 
 
 def _sign(
