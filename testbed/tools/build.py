@@ -24,6 +24,10 @@ from testbed.tools.toolchain import environment, go_for
 __all__ = ["build"]
 
 UNFINISHED = ".building-"
+NO_DEBUG_DATA = "-gcflags=all=-dwarf=false"
+"""The linker removes the data of debuggers (`-w`): the compiler need not make them. Stack traces do not change."""
+GARBAGE = "400"
+"""GOGC of the compiler and the linker. Go's own 100 takes a fifth more CPU time, and 30 % less memory."""
 
 
 def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str = "") -> float:
@@ -59,13 +63,14 @@ def _run_go_build(
 ) -> None:
     scratch = fresh / "tmp"
     scratch.mkdir()
-    flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}"]
+    flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}", NO_DEBUG_DATA]
     if module.recipe.tags:
         flags.append(f"-tags={','.join(module.recipe.tags)}")
     # Go names several programs after their packages; a single program gets the name of the tool.
     target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
     env = environment(checkout) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
+    env.setdefault("GOGC", GARBAGE)
     said: deque[str] = deque(maxlen=30)
     process = None
     try:
