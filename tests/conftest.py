@@ -30,9 +30,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if is_marked(item, "serve") and "mark.serve" not in item.path.read_text():
         raise pytest.UsageError(f"{item.path}: write pytest.mark.serve into the file: ci/run-tests searches for it")
     if is_marked(item, "cluster") and ROOT / "tests" / "cluster" not in item.path.parents:
-        raise pytest.UsageError(
-            f"{item.path}: move it to tests/cluster, where ci/run-tests looks for it"
-        )
+        raise pytest.UsageError(f"{item.path}: move it to tests/cluster, where ci/run-tests looks for it")
 
 
 @pytest.hookimpl(trylast=True)

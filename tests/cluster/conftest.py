@@ -20,6 +20,11 @@ from cluster.kit.place import Testbed, given, own, surroundings
 from rayhelm.errors import RayhelmError
 
 HERE = Path(__file__).parent
+LONGEST = (
+    *("edits", "releases", "whole_fleets", "control_plane", "policies", "refused", "fleets", "rehearse", "join"),
+    *("resilience", "ray_service_releases", "prometheus_operator", "ray_service_half_way"),
+)
+"""Files that take minutes, the longest first: one that starts last leaves all processes but one without work."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -28,9 +33,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.cluster)
         # A pod takes seconds on a quiet computer, but tests must also end on a loaded one.
         item.add_marker(pytest.mark.timeout(1800))
+    items.sort(key=_place_in_order)
     if ours and (reason := _why_not(config)):
         for item in ours:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _place_in_order(item: pytest.Item) -> int:
+    name = item.path.stem.removeprefix("test_")
+    return LONGEST.index(name) if item.path.parent == HERE and name in LONGEST else len(LONGEST)
 
 
 def _why_not(config: pytest.Config) -> str:

@@ -209,7 +209,9 @@ def test_run_tests_runs_all_parts_and_fails_when_one_does(checkout: Path, codes:
     assert re.match(r"tests -m not \(serve or cluster\) -n \d+ --dist worksteal -x ", first)
     assert second.startswith("tests/test_one.py -m serve -x ")
     assert " -n " not in second
-    assert re.match(r"tests/cluster -m cluster and not serve -n \d+ --dist loadfile -x ", third)
+    assert re.match(
+        r"tests/cluster -m cluster and not serve -n [1-4] --dist loadfile --no-loadscope-reorder -x ", third
+    )
 
 
 def test_run_tests_uses_a_named_cluster_from_one_process(checkout: Path) -> None:
