@@ -9,6 +9,7 @@ uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
+build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
@@ -70,10 +71,10 @@ node: setup ## make this computer a Kubernetes node with real pods (Linux, root;
 	@ci/node up $(if $(YES),--yes)
 
 live-programs: setup
-	@if $(fits-live-tests); then $(build-node) && $(testbed) prometheus prometheus-operator; fi
+	@if $(fits-live-tests); then $(build-live); fi
 
-live-images: live-programs
-	@if $(fits-live-tests); then ci/images/build; fi
+live-images: setup
+	@if $(fits-live-tests); then $(build-live) && ci/images/build; fi
 
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
