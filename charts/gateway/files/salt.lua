@@ -3,7 +3,7 @@
 -- The field goes behind all others: of two fields with one name Python's parser takes the last one, so it replaces that of the
 -- client. What the client sent is part of the salt, so a tenant can still separate its own users.
 -- `salt/key` is an optional secret: the salts are the same in all pods, and after a restart. An empty one is refused, because
--- anyone could compute the salts: the pod is not ready, answers 503, and reads it again until it has a text.
+-- every client could compute the salts: the pod is not ready, answers 503, and reads it again until it has a text.
 local salts, secret = {}, nil
 
 local function has_secret()

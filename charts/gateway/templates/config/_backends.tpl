@@ -31,6 +31,9 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if has $id $salted }}
   {{- include "gateway.backendSalt" $data | nindent 2 }}
   {{- end }}
+  {{- if and (eq $model.task "transcribe") (include "gateway.checksForms" $data | trim) }}
+  {{- include "gateway.backendForms" $data | nindent 2 }}
+  {{- end }}
   option httpchk
   http-check send meth GET uri /-/healthz
   http-check expect status 200

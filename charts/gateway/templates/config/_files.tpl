@@ -45,6 +45,9 @@
 {{- /* buckets.lua fills it while HAProxy runs. */ -}}
 {{- $_ := set $files "buckets.map" "" }}
 {{- end }}
+{{- if include "gateway.checksForms" $data | trim }}
+{{- $_ := set $files "forms.lua" ($root.Files.Get "files/forms.lua") }}
+{{- end }}
 {{- if include "gateway.saltedModels" $data | fromJsonArray }}
 {{- $_ := set $files "salt.lua" ($root.Files.Get "files/salt.lua") }}
 {{- end }}

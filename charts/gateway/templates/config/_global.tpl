@@ -33,7 +33,9 @@ global
   {{- range list "gateway.loadCircuit" "gateway.loadBuckets" "gateway.loadSecrets" }}
   {{- with include . $.v | trim }}{{ . | nindent 2 }}{{ end }}
   {{- end }}
-  {{- with include "gateway.loadSalt" $ | trim }}{{ . | nindent 2 }}{{ end }}
+  {{- range list "gateway.loadSalt" "gateway.loadForms" }}
+  {{- with include . $ | trim }}{{ . | nindent 2 }}{{ end }}
+  {{- end }}
   lua-load-per-thread fields.lua
   {{- with include "gateway.loadSessions" $ | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}

@@ -105,7 +105,7 @@ class RequestValidation(Values):
     """`true`: a request needs `Content-Type: application/json` and the fields that its operation requires: `messages`,
     `prompt`, `input`, or the two texts of a score. `false`: the model server checks them."""
     allowed_fields: dict[RefusedField, Annotated[str, Field(min_length=1)]] = {}
-    """Fields that clients may send in JSON bodies, each with the reason. The gateway refuses those without an entry.
-    They choose where the KV cache is sent (`kv_transfer_params`, `ec_transfer_params`, `vllm_xargs`), which template
-    runs (`chat_template`), whose requests wait (`priority`), how media are decoded (`media_io_kwargs`,
-    `mm_processor_kwargs`) and the id of a request in the engine (`request_id`)."""
+    """Fields that clients may send in JSON bodies and in forms of `transcribe`, each with the reason. The gateway
+    refuses those without an entry. They choose where the KV cache is sent (`kv_transfer_params`, `ec_transfer_params`,
+    `vllm_xargs`), which template runs (`chat_template`), whose requests wait (`priority`), how media are decoded
+    (`media_io_kwargs`, `mm_processor_kwargs`) and the id of a request in the engine (`request_id`)."""
