@@ -113,6 +113,7 @@ def _try(team: Tenant, row: ObjectRow | RequestRow) -> Response:
 
 OTHER_PLURALS = {
     "PersistentVolumeClaim": "persistentvolumeclaims",
+    "PodDisruptionBudget": "poddisruptionbudgets",
     "ScrapeConfig": "scrapeconfigs",
     "Gateway": "gateways",
     "ResourceClaim": "resourceclaims",

@@ -49,6 +49,7 @@ OBJECTS: dict[str, Object] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "spec": _build_pod("main")},
     "service": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}], "selector": {"app": "mine"}}},
     "alias": {"apiVersion": "v1", "kind": "Service", "spec": {"type": "ExternalName", "externalName": "a.b.svc"}},
+    "config-map": {"apiVersion": "v1", "kind": "ConfigMap"},
     "secret": {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"},
     "service-account": {"apiVersion": "v1", "kind": "ServiceAccount"},
     "endpoint-slice": {

@@ -9,6 +9,12 @@ rayhelm.dev/network-cidrs: {{ join "," .networkPolicy.allowed.cidrs | quote }}
 {{- with .networkPolicy.podNetworks }}
 rayhelm.dev/pod-networks: {{ join "," . | quote }}
 {{- end }}
+{{- with $quota.schedulerQueues }}
+rayhelm.dev/scheduler-queues: {{ join "," . | quote }}
+{{- end }}
+{{- with .csiDrivers }}
+rayhelm.dev/csi-drivers: {{ join "," . | quote }}
+{{- end }}
 {{- with .cloudIdentities }}
 rayhelm.dev/cloud-identities: {{ join "," . | quote }}
 {{- end }}

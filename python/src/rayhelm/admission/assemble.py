@@ -44,10 +44,12 @@ def _build_policy(name: str, body: str, shared: dict[str, str]) -> str:
     comment = f"# Generated from policies/{name}/policy.yaml.in by `make generate`. Do not edit.\n"
     words = {**shared, "name": name}
     text = SHARED_ITEM.sub(lambda found: _indent(_get_part(found["name"], words), found["indent"]), body)
-    binding = SHARED_TEXT.sub(lambda found: _get_part(found["name"], words).rstrip("\n"), shared["binding"])
-    return (
-        comment + SHARED_TEXT.sub(lambda found: _get_part(found["name"], words).rstrip("\n"), text) + "---\n" + binding
-    )
+    return f"{comment}{_insert_texts(text, words)}---\n{_insert_texts(shared['binding'], words)}"
+
+
+def _insert_texts(text: str, shared: dict[str, str]) -> str:
+    """Replace each `$(name)`, also those inside the texts that are inserted."""
+    return SHARED_TEXT.sub(lambda found: _insert_texts(_get_part(found["name"], shared).rstrip("\n"), shared), text)
 
 
 def _get_part(name: str, shared: dict[str, str]) -> str:

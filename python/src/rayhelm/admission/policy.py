@@ -26,6 +26,7 @@ PLURALS = {
     "Namespace": "namespaces",
     "Ingress": "ingresses",
     "NetworkPolicy": "networkpolicies",
+    "ConfigMap": "configmaps",
     "Secret": "secrets",
     "ServiceAccount": "serviceaccounts",
     "Endpoints": "endpoints",

@@ -38,6 +38,11 @@ PER_SERVICE = {
     "config_maps": 4,
     "secrets": 16,
     "persistent_volume_claims": 2,
+    "service_accounts": 4,
+    "network_policies": 10,
+    "pod_disruption_budgets": 8,
+    "pod_monitors": 2,
+    "scrape_configs": 2,
 }
 """Largest number of objects of a `ray-service` release, including those of KubeRay and Helm, with a margin."""
 

@@ -46,6 +46,9 @@ class TenantValues(Values):
     cloud_identities: list[Annotated[Text, Field(pattern=r"^[^,]+$")]] = []
     """Identities in the cloud that service accounts of the namespace may have: role ARNs of AWS, accounts of Google
     Cloud, client IDs of Azure. Empty: none."""
+    csi_drivers: list[Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=63)]] = []
+    """CSI drivers whose volumes pods may mount without a claim, such as `secrets-store.csi.k8s.io`. The policy
+    `tenant-objects` refuses others, because such a driver can mount data of other tenants, or issue certificates."""
     external_secrets: dict[SecretName, ExternalSecret] = {}
     """Secrets that the External Secrets operator creates, by name. Needs its CRDs (`external-secrets.io/v1`)."""
     kueue: Kueue = Kueue()

@@ -23,6 +23,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Resource = Annotated[
     str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=250)
 ]
+QueueName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", max_length=63)]
 ClassName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=200)]
 
 
@@ -71,6 +72,16 @@ class ObjectQuota(Values):
     """Secrets. Helm stores one for each of the last ten revisions of a release."""
     persistent_volume_claims: Count = 16
     """PersistentVolumeClaims."""
+    service_accounts: Count = 32
+    """Service accounts. KubeRay creates one for each Ray cluster with an autoscaler."""
+    network_policies: Count = 128
+    """NetworkPolicies. The network plugin writes each to all nodes with pods of the tenant."""
+    pod_disruption_budgets: Count = 64
+    """PodDisruptionBudgets."""
+    pod_monitors: Count = 16
+    """PodMonitors. Prometheus gets a larger configuration with each."""
+    scrape_configs: Count = 16
+    """ScrapeConfigs. Prometheus gets a larger configuration with each."""
     load_balancers: Count = 0
     """Services of type LoadBalancer. They bypass the gateway and its API keys."""
     node_ports: Count = 0
@@ -137,6 +148,9 @@ class Quota(Values):
     ]
     """PriorityClasses that pods may have, in addition to those of `priorityClasses`. A quota and the policy
     `priority-class` refuse others, because pods of a higher class evict pods of other tenants."""
+    scheduler_queues: list[QueueName] = []
+    """Queues of Volcano, YuniKorn or KAI that objects may name. The policy `priority-class` refuses others, because a
+    queue belongs to the cluster, and a pod in it uses the share of that queue."""
     denied_priority_classes: Annotated[list[ClassName], Field(min_length=1)] = [
         "system-cluster-critical",
         "system-node-critical",
