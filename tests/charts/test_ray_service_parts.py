@@ -107,6 +107,14 @@ def test_job_downloads_from_a_bucket_and_servers_read_the_volume():
     assert llm_config(BUCKET)["model_loading_config"]["model_source"] == path
 
 
+def test_job_downloads_from_google_with_the_keys_of_the_secret():
+    overlay = over(BUCKET, chat(source="gs://acme/llama/v1", revision=SUMS))
+    (fetch,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
+    path = f"/models/gs/acme/llama/v1/{SUMS}"
+    assert fetch["command"][6:] == ["gs://acme/llama/v1", SUMS, path]
+    assert llm_config(overlay)["model_loading_config"]["model_source"] == path
+
+
 def test_job_mounts_the_program_of_the_chart():
     objects = rendered(BUCKET)
     volumes = only(objects, "Job")["spec"]["template"]["spec"]["volumes"]
@@ -164,6 +172,31 @@ def test_bucket_without_revision_is_read_by_each_server():
     overlay = {**chat(source="s3://acme/llama/v1", revision=""), **egress}
     assert llm_config(overlay)["model_loading_config"]["model_source"] == "s3://acme/llama/v1"
     assert "initContainers" not in job(overlay)["spec"]["template"]["spec"]
+
+
+IMAGE = f"registry.example/models/llama@sha256:{SUMS}"
+MODEL_IMAGE = {
+    **chat(source="/model-images/llama/weights", revision=""),
+    "weights": {"enabled": False, "images": {"llama": {"reference": IMAGE}}},
+}
+
+
+def test_image_with_weights_is_mounted_read_only_in_each_worker():
+    objects = rendered(MODEL_IMAGE)
+    for group in only(objects, "RayService")["spec"]["rayClusterConfig"]["workerGroupSpecs"]:
+        pod = group["template"]["spec"]
+        (volume,) = [each for each in pod["volumes"] if "image" in each]
+        assert volume["image"] == {"reference": IMAGE, "pullPolicy": "IfNotPresent"}
+        (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == volume["name"]]
+        assert mount == {"name": volume["name"], "mountPath": "/model-images/llama", "readOnly": True}
+    assert llm_config(MODEL_IMAGE)["model_loading_config"]["model_source"] == "/model-images/llama/weights"
+
+
+def test_image_with_weights_needs_no_download_and_is_not_in_the_head():
+    objects = rendered(MODEL_IMAGE)
+    assert "Job" not in {item["kind"] for item in objects}
+    head = only(objects, "RayService")["spec"]["rayClusterConfig"]["headGroupSpec"]
+    assert "model-image" not in json.dumps(head)
 
 
 def test_online_servers_use_the_mirror():

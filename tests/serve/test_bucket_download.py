@@ -50,12 +50,14 @@ def proxy(store: int) -> Iterator[Proxy]:
     proxy.close()
 
 
-def run(port: int, prefix: str, sha: str, folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run(
+    port: int, prefix: str, sha: str, folder: Path, *options: str, scheme: str = "s3", **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run the program as the Job does."""
     command = [sys.executable, "-I", bucket_download.__file__, f"--endpoint=http://127.0.0.1:{port}", *options]
     env = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), **OUTSIDE, **env}
     return subprocess.run(
-        [*command, f"s3://{prefix}", sha, str(folder)], env=env, capture_output=True, text=True, check=False
+        [*command, f"{scheme}://{prefix}", sha, str(folder)], env=env, capture_output=True, text=True, check=False
     )
 
 
@@ -79,6 +81,30 @@ def test_job_downloads_each_file_and_a_second_run_none(bucket, proxy, tmp_path):
     read = len(proxy.ranges)
     assert run(proxy.port, prefix, sha, tmp_path / "model", **KEYS).returncode == 0
     assert {path.rpartition("/")[2] for path, _ in proxy.ranges[read:]} == {"SHA256SUMS"}
+
+
+def test_google_source_is_read_with_signatures_of_s3(bucket, store, tmp_path):
+    files, prefix = bucket
+    sha = upload_model(files, prefix, FILES)
+    done = run(store, prefix, sha, tmp_path / "model", scheme="gs", **KEYS)
+    assert done.returncode == 0, done.stderr
+    assert content(tmp_path / "model") == FILES
+    denied = run(store, prefix, sha, tmp_path / "other", scheme="gs", **{**KEYS, "AWS_SECRET_ACCESS_KEY": "wrong"})
+    assert denied.returncode == 4
+    assert "storage.objects.get" in denied.stderr
+
+
+def test_google_source_is_read_from_google_when_no_endpoint_is_given(monkeypatch):
+    monkeypatch.delenv("AWS_RESPONSE_CHECKSUM_VALIDATION", raising=False)
+    store, path = open_store("gs://acme_models/qwen/v1/")
+    options = store.__reduce__()[1][0]
+    assert (options["endpoint_override"], options["scheme"], options["region"]) == (
+        "storage.googleapis.com",
+        "https",
+        "auto",
+    )
+    assert path == "acme_models/qwen/v1"
+    monkeypatch.delenv("AWS_RESPONSE_CHECKSUM_VALIDATION")
 
 
 def test_download_survives_connections_that_are_cut(bucket, proxy, tmp_path):
@@ -214,4 +240,4 @@ def test_manifest_that_names_no_file_below_the_prefix_is_refused(text):
 def test_source_that_is_no_bucket_is_refused(tmp_path):
     command = [sys.executable, "-I", bucket_download.__file__, "file:///etc", SHA, str(tmp_path / "model")]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stderr) == (2, "file:///etc: unknown scheme 'file'; known: s3\n")
+    assert (refused.returncode, refused.stderr) == (2, "file:///etc: unknown scheme 'file'; known: s3, gs\n")

@@ -58,3 +58,22 @@ def test_wrong_use_is_refused_with_a_fix(
     answer = run(capsys, monkeypatch, "images", str(FLEET), *options)
     assert answer.code == 2
     assert message in answer.out + answer.err
+
+
+def test_image_with_weights_is_copied_and_its_source_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    digest = f"sha256:{'4f' * 32}"
+    fleet.write_text(
+        "fleet: acme\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\n"
+        "pools: {gpu: {gpu: H100-SXM-80GB, nodes: 2, gpusPerNode: 1}}\n"
+        f"models: {{chat: {{source: 'oci://registry.example/qwen:v1@{digest}/weights', context: 8192,"
+        " architecture: Qwen/Qwen3-8B}}\n"
+    )
+    answer = run(capsys, monkeypatch, "images", str(fleet), "--format", "json", "--mirror", MIRROR)
+    record = json.loads(answer.out)
+    (weights,) = [each for each in record["images"] if each["digest"] == digest]
+    assert weights["keys"] == ["models.chat.source"]
+    moved = f"oci://{MIRROR}/registry.example/qwen:v1@{digest}/weights"
+    assert record["values"]["models"]["chat"]["source"] == moved

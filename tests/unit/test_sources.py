@@ -5,6 +5,7 @@ import pytest
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.sources import find_source_kind
+from rayhelm.values.build.policies import build_policies
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.build.tenant import build_tenant_values
 from rayhelm.values.ray_service import RayServiceValues
@@ -46,12 +47,19 @@ def refusal(text: str) -> Problem:
         ("s3://acme-models/qwen3-8b/v1", "bucket"),
         ("s3://acme-models", "bucket"),
         ("s3://acme/../other", "server"),
-        ("gs://acme/qwen", "server"),
+        ("gs://acme_models/qwen/v1", "bucket"),
+        ("gs://acme/../other", "server"),
+        ("abfss://models@acme.dfs.core.windows.net/qwen", "server"),
         ("pvc://shared/qwen/v1", "claim"),
         ("pvc://shared/../etc", "unknown"),
         ("pvc://shared/qwen/..", "unknown"),
         ("pvc://shared", "unknown"),
         ("oci://registry.example/qwen:v1", "unknown"),
+        (f"oci://registry.example:5000/models/qwen:v1@sha256:{SHA}", "image"),
+        (f"oci://registry.example/qwen@sha256:{SHA}/models/v1", "image"),
+        (f"oci://registry.example/qwen@sha256:{SHA}/../etc", "unknown"),
+        (f"oci://registry.example/Qwen@sha256:{SHA}", "unknown"),
+        (f"oci://registry.example@sha256:{SHA}", "unknown"),
         ("https://hub.example/qwen", "unknown"),
         ("/mnt/qwen", "path"),
     ],
@@ -81,6 +89,23 @@ def test_store_in_the_cluster_is_the_only_egress_and_the_tenant_may_allow_it() -
     assert "store:9000" in tenant.network_policy.allowed.namespaces
 
 
+def test_google_bucket_is_downloaded_with_the_keys_of_the_secret() -> None:
+    found = values(fleet(f"source: 'gs://acme/qwen/v1', revision: {SHA}", "{credentialsSecret: reader}"))["chat"]
+    bucket = found.weights.download.bucket
+    assert (bucket.endpoint, bucket.credentials_secret) == ("", "reader")
+    assert (found.network_policy.bucket.cidrs, found.network_policy.bucket.ports) == (["0.0.0.0/0"], [443])
+
+
+def test_google_bucket_is_refused_with_a_workload_identity() -> None:
+    refused = refusal(fleet(f"source: 'gs://acme/qwen/v1', revision: {SHA}", "{serviceAccount: reader}"))
+    assert "with an HMAC key" in refused.message
+
+
+def test_two_kinds_of_stores_in_one_cluster_are_refused() -> None:
+    second = f"  other: {{source: 'gs://backup/x', revision: {SHA}, architecture: Qwen/Qwen3-8B, context: 4096}}\n"
+    assert "has the keys of one store" in refusal(fleet(PINNED, more=second)).message
+
+
 def test_workload_identity_is_of_the_job_alone() -> None:
     found = values(fleet(PINNED, "{region: eu-1, serviceAccount: weights-reader}"))["chat"]
     assert found.weights.download.service_account == "weights-reader"
@@ -101,6 +126,30 @@ def test_model_on_an_existing_claim_is_read_from_there_without_a_download() -> N
     assert not found.weights.download.enabled
 
 
+IMAGE = f"source: 'oci://registry.example/models/qwen:v1@sha256:{SHA}/weights'"
+
+
+def test_model_in_an_image_is_mounted_without_a_download() -> None:
+    found = values(fleet(IMAGE, ""))["chat"]
+    model = found.serve.applications["chat"].models["chat"]
+    assert (model.source, model.revision) == ("/model-images/chat/weights", "")
+    assert found.weights.images["chat"].reference == f"registry.example/models/qwen:v1@sha256:{SHA}"
+    assert not found.weights.enabled
+
+
+def test_image_with_weights_is_an_image_that_the_policy_allows() -> None:
+    loaded = load(fleet(IMAGE, ""))
+    plan = plan_fleet(loaded)
+    settings = build_policies("main", plan, loaded.fleet, build_ray_service_values(plan, loaded))
+    assert "registry.example/models/qwen" in settings.model_dump(by_alias=True)["imageSource"]["registries"]
+
+
+@pytest.mark.parametrize("version", ["1.31", "1.33", "1.34"])
+def test_image_is_refused_when_kubernetes_has_no_image_volumes(version: str) -> None:
+    old = fleet(IMAGE, "").replace("main: {", f"main: {{kubernetes: '{version}', ")
+    assert "image volumes are on by default from Kubernetes 1.35" in refusal(old).message
+
+
 def test_bucket_without_store_is_refused() -> None:
     assert "cluster `main` has no `weights.bucket`" in refusal(fleet(PINNED, "")).message
 
@@ -113,11 +162,19 @@ def test_two_claims_in_one_service_are_refused() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("source: 'oci://registry.example/qwen:v1'", "is none of"),
+        ("source: 'oci://registry.example/qwen:v1'", "64 hexadecimal digits, pins the weights"),
+        ("source: 'oci://registry.example/qwen@sha256:0123'", "64 hexadecimal digits, pins the weights"),
+        (f"source: 'oci://registry.example/qwen@sha256:{SHA}/../etc'", "64 hexadecimal digits, pins the weights"),
+        (f"source: 'oci://registry.example/qwen@sha256:{SHA}', revision: {SHA}", "The digest pins an image"),
+        ("source: 'ftp://store.example/qwen'", "is none of"),
         ("source: 'pvc://shared/../etc'", "is none of"),
         (f"source: 's3://acme/qwen', revision: {COMMIT}", "64 hexadecimal digits"),
         (f"source: Qwen/Qwen3-8B, revision: {SHA}", "40 digits of a commit"),
-        (f"source: 'gs://acme/qwen', revision: {SHA}", "nothing checks the revision"),
+        (f"source: 'gs://acme/qwen', revision: {COMMIT}", "64 hexadecimal digits"),
+        (f"source: 'gs://Acme/qwen', revision: {SHA}", "nothing checks the revision"),
+        (f"source: 'abfss://a@b.dfs.core.windows.net/c', revision: {SHA}", "a Job of your own (`azcopy copy`)"),
+        (f"source: 'azure://a@b.blob.core.windows.net/c', revision: {SHA}", "a Job of your own (`azcopy copy`)"),
+        ("source: 'az://models/qwen'", "a Job of your own (`azcopy copy`)"),
         (f"source: 's3://acme/../other', revision: {SHA}", "nothing checks the revision"),
         (f"source: /mnt/qwen, revision: {COMMIT}", "nothing checks the revision"),
     ],

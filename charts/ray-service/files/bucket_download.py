@@ -1,6 +1,7 @@
 """Download a model from a bucket: `python -I bucket_download.py [OPTION...] SOURCE SHA FOLDER`
 
-SOURCE is `s3://BUCKET/PREFIX`. A prefix has no revision, so `SHA256SUMS` below it names each file with its sha256, and
+SOURCE is `s3://BUCKET/PREFIX`, or `gs://BUCKET/PREFIX`, which is read through the S3-compatible API of Google Cloud
+Storage with HMAC keys. A prefix has no revision, so `SHA256SUMS` below it names each file with its sha256, and
 SHA, the sha256 of `SHA256SUMS` itself, pins the content. ETags and the checksums of stores are not used: those of
 multipart uploads and of encrypted objects are not of the content.
 
@@ -41,6 +42,8 @@ TRIES = 6
 """Consecutive reads of a file that bring no byte, after which the download stops."""
 PAUSE_S = 1.0
 """Pause before the second try, seconds. It doubles with each try."""
+GOOGLE = "https://storage.googleapis.com"
+"""Endpoint of Google Cloud Storage, which takes the signatures of S3. It takes `auto` for the region."""
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](?:\./)?([^\\\0]+)")
 _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch"
@@ -79,10 +82,15 @@ def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[An
     environment, as the library of the store finds them. Raises DownloadError for another scheme."""
     from pyarrow import fs
 
-    url, given = urlsplit(source), urlsplit(endpoint)
+    url = urlsplit(source)
+    if url.scheme == "gs":
+        endpoint, region = endpoint or GOOGLE, region or "auto"
+        # Google does not know the checksums of Amazon's objects, and each file has its sha256.
+        os.environ.setdefault("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required")
+    given = urlsplit(endpoint)
     path = f"{url.netloc}{url.path}".rstrip("/")
     override = {"endpoint_override": given.netloc, "scheme": given.scheme} if endpoint else {}
-    if url.scheme == "s3":
+    if url.scheme in ("s3", "gs"):
         options = {"region": region} if region else {}
         certificates = os.environ.get("SSL_CERT_FILE")
         options |= {"tls_ca_file_path": certificates} if certificates else {}
@@ -90,7 +98,7 @@ def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[An
         return fs.S3FileSystem(
             connect_timeout=10, request_timeout=60, retry_strategy=retries, **options, **override
         ), path
-    raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3", 2)
+    raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3, gs", 2)
 
 
 def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "", pause_s: float = PAUSE_S) -> None:
@@ -235,7 +243,8 @@ class _Reader:
             else "no Secret is named: set credentialsSecret, or bind the service account of the Job to a role"
         )
         return (
-            f"the store denies access to {name}: {given}; they need s3:GetObject below the prefix."
+            f"the store denies access to {name}: {given}; they need s3:GetObject (Google:"
+            " storage.objects.get) below the prefix."
             f" Without s3:ListBucket, S3 denies access to objects that do not exist, too. {_shorten(error)}"
         )
 

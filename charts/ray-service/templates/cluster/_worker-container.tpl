@@ -32,6 +32,9 @@ volumeMounts:
     mountPath: {{ $v.weights.mountPath }}
     readOnly: true
   {{- end }}
+  {{- with include "ray-service.modelImageMounts" $v | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with $group.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

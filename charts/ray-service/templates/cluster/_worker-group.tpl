@@ -79,6 +79,9 @@ template:
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}
       {{- end }}
+      {{- with include "ray-service.modelImageVolumes" $v | trim }}
+      {{- . | nindent 6 }}
+      {{- end }}
       {{- with $group.extraVolumes }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

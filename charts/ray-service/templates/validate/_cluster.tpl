@@ -24,7 +24,7 @@
 {{- end }}
 {{- end }}
 {{- include "ray-service.validateTimeout" $v }}
-{{- if regexMatch "^/(cache|tmp|dev|etc)(/|$)" $v.weights.mountPath }}
+{{- if regexMatch "^/(cache|tmp|dev|etc|model-images)(/|$)" $v.weights.mountPath }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "mount-path" "words" (dict "path" $v.weights.mountPath)) }}
 {{- end }}
 {{- if and (not $v.weights.offline) (not $v.weights.onlineReason) }}

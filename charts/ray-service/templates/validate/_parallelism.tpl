@@ -45,6 +45,8 @@
 {{- $why = "the policy EngineQueue was not tested with groups of replicas; use OngoingRequests" }}
 {{- else if lt $model.gpuFraction 1.0 }}
 {{- $why = "a rank has whole GPUs; set gpuFraction to 1" }}
+{{- else if $model.aliases }}
+{{- $why = "ranks were not tested with aliases; remove aliases" }}
 {{- end }}
 {{- if and $why (gt $ranks 1) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "data-parallel" "words" (dict "path" .path "ranks" $ranks "why" $why)) }}

@@ -12,6 +12,10 @@
 {{- with get .model "tokenizer" }}
 {{- include "ray-service.validateRevision" (dict "v" $v "path" $path "field" "tokenizer" "pin" "tokenizerRevision" "source" . "revision" $.model.tokenizerRevision) }}
 {{- end }}
+{{- $image := trimPrefix "/model-images/" $source | splitList "/" | first }}
+{{- if and (hasPrefix "/model-images/" $source) (not (hasKey $v.weights.images $image)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "model-image-unknown" "words" (dict "path" $path "source" $source "image" $image)) }}
+{{- end }}
 {{- if and (contains "://" $source) (not .model.revision) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "remote-source-egress" "words" (dict "path" $path "source" $source)) }}
 {{- end }}
@@ -23,7 +27,7 @@
 {{- if and (contains "://" .source) (not (regexMatch "^(s3|gs|abfss|azure)://" .source)) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-scheme" "words" $words) }}
 {{- end }}
-{{- $bucket := regexMatch "^s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$" .source }}
+{{- $bucket := regexMatch "^(s3://[a-z0-9][a-z0-9.-]+|gs://[a-z0-9][a-z0-9._-]+)[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$" .source }}
 {{- $digits := ternary 40 (ternary 64 0 $bucket) (not (contains "://" .source)) }}
 {{- if and .revision (ne (len .revision) $digits) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-revision" "words" $words) }}
@@ -34,5 +38,22 @@
 {{- end }}
 {{- if and $bucket .revision (not .v.weights.enabled) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-volume" "words" $words) }}
+{{- end }}
+{{- if and $bucket .revision (hasPrefix "gs://" .source) }}
+{{- include "ray-service.validateGoogleSource" . }}
+{{- end }}
+{{- end }}
+
+{{- /* The Job reads gs:// with HMAC keys, and one release has the keys of one store. */ -}}
+{{- define "ray-service.validateGoogleSource" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateGoogleSource" "given" . "names" (list "v" "path" "field" "source")) -}}
+{{- $words := omit . "v" }}
+{{- if not .v.weights.download.bucket.credentialsSecret }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
+{{- end }}
+{{- range include "ray-service.downloads" .v | fromJsonArray }}
+{{- if hasPrefix "s3://" .source }}
+{{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "moved" (replace "gs://" "s3://" $.source)) $words)) }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -47,7 +47,7 @@
 {{- /* `hub` or `bucket` for a model that the Job downloads. A bucket without a revision is read by Ray in each pod. */ -}}
 {{- define "ray-service.downloadedFrom" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.downloadedFrom" "given" . "names" (list "source" "revision")) -}}
-{{- if include "ray-service.isHubId" .source }}hub{{ else if and .revision (hasPrefix "s3://" .source) }}bucket{{ end }}
+{{- if include "ray-service.isHubId" .source }}hub{{ else if and .revision (regexMatch "^(s3|gs)://" .source) }}bucket{{ end }}
 {{- end }}
 
 {{- /* Path of a downloaded model; each revision has its own. */ -}}

@@ -7,6 +7,7 @@ from typing import Any
 from rayhelm.images.reference import ImageReference, parse_reference
 from rayhelm.render.releases import Release
 from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.sources import IMAGE
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -23,14 +24,19 @@ class ImageKey:
     path: Path
     image: ImageReference
     form: str
-    """`image`: a map with repository, tag and digest; `text`; `operand`: a map of the operator of NVIDIA."""
+    """`image`: a map with repository, tag and digest; `text`; `operand`: a map of the operator of NVIDIA; `source`: a
+    URL of weights."""
     includes_rayhelm: bool = False
+    folder: str = ""
+    """Folder of the image that has the weights, with a slash before it."""
 
     def format_value(self, repository: str) -> Any:
         """Return the value that names the same image in another repository."""
         moved = ImageReference(repository, self.image.tag, self.image.digest)
         if self.form == "text":
             return str(moved)
+        if self.form == "source":
+            return f"oci://{moved}{self.folder}"
         if self.form == "operand":
             above, _, name = repository.rpartition("/")
             return {"repository": above, "image": name, "version": self.image.digest or self.image.tag}
@@ -61,6 +67,10 @@ def _list_service_keys(values: RayServiceValues, release: Release, loaded: Loade
     for path, text in {("weights", "download"): values.weights.download.image, ("test",): values.test.image}.items():
         if text:
             yield ImageKey(("services", release.name, "values", *path, "image"), parse_reference(text), "text")
+    for model in loaded.fleet.models_of(release.name):
+        if found := IMAGE.fullmatch(loaded.fleet.models[model].source):
+            image = parse_reference(found["reference"])
+            yield ImageKey(("models", model, "source"), image, "source", folder=found["folder"] or "")
 
 
 def _list_platform_keys(values: PlatformValues, cluster: str) -> Iterator[ImageKey]:

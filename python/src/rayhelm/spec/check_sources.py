@@ -15,6 +15,10 @@ __all__ = ["check_sources"]
 _DIGITS = {"hub": 40, "bucket": 64}
 """Hexadecimal digits of a revision."""
 _SUMS = "sha256sum SHA256SUMS, the file that lists the sha256 of each file below the prefix"
+_AZURE = (
+    ". The download Job does not read Azure: copy the weights to a claim with a Job of your own (`azcopy copy`), and"
+    " set `source: pvc://CLAIM/PATH`"
+)
 
 
 def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -25,11 +29,19 @@ def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
     kind, source = find_source_kind(model.source), short(model.source)
-    if kind == "unknown":
+    if kind == "unknown" and source.startswith("oci://"):
         yield document.problem(
             (*path, "source"),
-            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `pvc://CLAIM/PATH`, a path in the container, or a"
-            " URL that begins with `gs://`, `abfss://` or `azure://`, which Ray reads",
+            f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: the digest, 64"
+            " hexadecimal digits, pins the weights",
+            Fix("", f"oci://registry.example/models/qwen@sha256:{'0' * 64}", "with the digest of the image"),
+        )
+    elif kind == "unknown":
+        yield document.problem(
+            (*path, "source"),
+            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `pvc://CLAIM/PATH`,"
+            " `oci://IMAGE@DIGEST`, a path in the container, or a URL that begins with `abfss://` or `azure://`,"
+            " which Ray reads" + _AZURE * source.startswith(("az://", "wasb")),
             Fix("", "s3://acme-models/llama-8b/v1"),
         )
     elif model.revision and len(model.revision) != _DIGITS.get(kind):
@@ -40,5 +52,10 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
             fix = Fix("", "0" * 40, "with the commit, from the history page of the hub")
             yield document.problem((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
         else:
-            why = f"nothing checks the revision of `{source}`: only hub ids and `s3://` URLs have one"
+            why = (
+                f"nothing checks the revision of `{source}`: only hub ids, `s3://` and `gs://` URLs have"
+                " one"
+                + ". The digest pins an image" * (kind == "image")
+                + _AZURE * source.startswith(("abfss://", "azure://"))
+            )
             yield document.problem((*path, "revision"), why, Fix.removal())

@@ -156,8 +156,9 @@ class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
     source: str = Field(min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Hub id; `s3://BUCKET/PREFIX` with a `revision`; `pvc://CLAIM/PATH`, a folder on a claim that exists; or a path in
-    the container. Each server by itself reads `s3://` without a revision, `gs://`, `abfss://` and `azure://`."""
+    """Hub id; `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX` with a `revision`; `pvc://CLAIM/PATH`, a folder on a
+    claim that exists; `oci://IMAGE@sha256:DIGEST`, an image that the kubelet mounts, or a folder of it; or a path in
+    the container. Each server by itself reads `s3://` and `gs://` without a revision, `abfss://` and `azure://`."""
     revision: (
         Annotated[
             str,
@@ -165,8 +166,8 @@ class ModelSpec(Record):
         ]
         | None
     ) = None
-    """Commit of the hub repository, 40 hexadecimal digits. For `s3://`: sha256 of the file `SHA256SUMS` below the
-    prefix, 64 digits. Without it the weights can change at any time."""
+    """Commit of the hub repository, 40 hexadecimal digits. For `s3://` and `gs://`: sha256 of the file
+    `SHA256SUMS` below the prefix, 64 digits. Without it the weights can change at any time."""
     unpinned_reason: str | None = Field(default=None, min_length=8, examples=["the weights are in our own bucket"])
     """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
     shared_prefix_cache_reason: str | None = Field(

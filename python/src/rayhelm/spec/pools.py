@@ -44,7 +44,7 @@ class Weights(Record):
     bucket: Bucket | None = Field(
         default=None, examples=[{"region": "eu-central-1", "credentialsSecret": "bucket-reader"}]
     )
-    """Store of the models whose `source` is an `s3://` URL."""
+    """Store of the models whose `source` is an `s3://` or `gs://` URL."""
 
 
 class GpuOperator(Record):

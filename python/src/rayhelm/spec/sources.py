@@ -3,22 +3,30 @@
 import re
 from typing import Literal
 
-__all__ = ["BUCKET", "CLAIM", "find_source_kind", "is_downloaded", "is_hub_id"]
+__all__ = ["BUCKET", "CLAIM", "IMAGE", "IMAGE_WITH_DIGEST", "find_source_kind", "is_downloaded", "is_hub_id"]
 
-BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*")
+BUCKET = re.compile(r"(s3://[a-z0-9][a-z0-9.-]+|gs://[a-z0-9][a-z0-9._-]+)[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*")
 CLAIM = re.compile(
     r"pvc://(?P<claim>[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)/(?P<path>[A-Za-z0-9_][\w.=-]*(/[\w=-][\w.=-]*)*)"
 )
+IMAGE_WITH_DIGEST = (
+    r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9._-]*)?"
+    r"@sha256:[0-9a-f]{64}"
+)
+"""Reference of an image: registry, repository, an optional tag, and the digest."""
+IMAGE = re.compile(rf"oci://(?P<reference>{IMAGE_WITH_DIGEST})(?P<folder>(/[A-Za-z0-9_][\w.=-]*)*)")
 _SERVER = re.compile(r"(s3|gs|abfss|azure)://.+")
 
 
-def find_source_kind(source: str) -> Literal["hub", "bucket", "claim", "path", "server", "unknown"]:
-    """Return the kind of a source: a hub id, `s3://BUCKET/PREFIX`, `pvc://CLAIM/PATH`, a path in the container, another
-    URL that Ray reads in each server, or an unknown URL."""
+def find_source_kind(source: str) -> Literal["hub", "bucket", "claim", "image", "path", "server", "unknown"]:
+    """Return the kind of a source: a hub id, `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, `pvc://CLAIM/PATH`,
+    `oci://IMAGE@DIGEST/PATH`, a path in the container, another URL that Ray reads in each server, or an unknown URL."""
     if BUCKET.fullmatch(source):
         return "bucket"
     if CLAIM.fullmatch(source):
         return "claim"
+    if IMAGE.fullmatch(source):
+        return "image"
     if "://" in source:
         return "server" if _SERVER.fullmatch(source) else "unknown"
     return "hub" if is_hub_id(source) else "path"

@@ -21,7 +21,7 @@ _MEMORY_PINS = ("dtype", "quantization")
 def list_warnings(chosen: Candidate) -> Iterator[str]:
     model_spec, capacity, spec = chosen.model_spec, chosen.capacity, chosen.model_spec.declared
     is_in_hub = "/" in spec.source and ":" not in spec.source
-    if not spec.revision and (is_in_hub or spec.source.startswith("s3://")):
+    if not spec.revision and (is_in_hub or spec.source.startswith(("s3://", "gs://"))):
         why = f" ({spec.unpinned_reason})" if spec.unpinned_reason else ""
         yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
     if license := find_license(spec.source):

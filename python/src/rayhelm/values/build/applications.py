@@ -7,7 +7,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.plan import ModelPlan, PrefillDecodePlan, RolePlan
 from rayhelm.spec.models import OwnApplication
-from rayhelm.spec.sources import CLAIM, is_downloaded
+from rayhelm.spec.sources import CLAIM, IMAGE, is_downloaded
 from rayhelm.values.build.scaling import build_delays, build_policy
 from rayhelm.values.ray_service.adapters import Lora, LoraAdapter
 from rayhelm.values.ray_service.engine import Engine
@@ -26,6 +26,8 @@ from rayhelm.values.ray_service.weights import WeightsVolume
 __all__ = ["build_application", "build_custom_application", "count_ingress_replicas"]
 
 MOUNT = WeightsVolume().mount_path
+IMAGES = "/model-images"
+"""Folder in which the chart mounts images with weights."""
 
 _SPELLINGS = {"half": "float16", "float": "float32"}
 """Other names of vLLM for data types."""
@@ -58,7 +60,7 @@ def build_custom_application(
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
     revisions = {plan.source: plan.revision or ""}
     downloaded = {name: revisions.get(name, "") for name in needed.values() if is_downloaded(name, revisions.get(name))}
-    paths = {role: _find_path(source, downloaded.get(source)) for role, source in needed.items()}
+    paths = {role: _find_path(source, downloaded.get(source), plan.application) for role, source in needed.items()}
     served_by = own or get_task(plan.task).application
     assert served_by
     return CustomApplication(
@@ -79,15 +81,18 @@ def build_custom_application(
     )
 
 
-def _find_path(source: str, revision: str | None) -> str:
+def _find_path(source: str, revision: str | None, application: str) -> str:
     """Return the path to which the download Job writes a model; another source stays as it is."""
     if revision is None:
-        return _find_source(source)
+        return _find_source(source, application)
     return f"{MOUNT}/{source.replace('://', '/')}/{revision or 'main'}"
 
 
-def _find_source(source: str) -> str:
-    """Return the source for the chart: the path of a model on an existing claim, else the source itself."""
+def _find_source(source: str, application: str) -> str:
+    """Return the source for the chart: the path of a model on an existing claim or in an image, else the source
+    itself."""
+    if image := IMAGE.fullmatch(source):
+        return f"{IMAGES}/{application}{image['folder'] or ''}"
     match = CLAIM.fullmatch(source)
     return f"{MOUNT}/{match['path']}" if match else source
 
@@ -99,7 +104,7 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     one_node = plan.nodes_per_replica == 1 and plan.gpus_per_replica > 1 and ranks == 1
     partition = ",".join(map(str, plan.layer_partition))
     return ServedModel(
-        source=_find_source(plan.source),
+        source=_find_source(plan.source, plan.application),
         revision=plan.revision or "",
         task=plan.task,
         engine=_build_engine(plan),

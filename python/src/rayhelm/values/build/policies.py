@@ -55,6 +55,10 @@ def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str
         for text in (each.weights.download.image, each.test.image):
             repository, _, digest = text.partition("@") if "@" in text else (text.rpartition(":")[0], "", "")
             named.append((repository, digest))
+        for image in each.weights.images.values():
+            name, _, digest = image.reference.partition("@")
+            above, _, last = name.rpartition("/")
+            named.append((f"{above}/{last.partition(':')[0]}", digest))
         for repository, digest in named:
             if repository and not repository.startswith(tuple(each for each in allowed if each.endswith("/"))):
                 allowed.setdefault(repository, f"named by a {'digest' if digest else 'tag'} in the fleet file")

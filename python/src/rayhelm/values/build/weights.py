@@ -7,14 +7,24 @@ from rayhelm.errors import Fix, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
-from rayhelm.spec.sources import CLAIM, find_source_kind, is_downloaded, is_hub_id
+from rayhelm.spec.sources import CLAIM, IMAGE, find_source_kind, is_downloaded, is_hub_id
 from rayhelm.values.build.weights_claim import AccessMode
 from rayhelm.values.common.network import Peer
 from rayhelm.values.ray_service.cluster import SecretKeyRef
 from rayhelm.values.ray_service.network import BucketEgress, HubEgress
-from rayhelm.values.ray_service.weights import WeightsBucket, WeightsClaim, WeightsDownload, WeightsVolume
+from rayhelm.values.ray_service.weights import (
+    WeightsBucket,
+    WeightsClaim,
+    WeightsDownload,
+    WeightsImage,
+    WeightsVolume,
+)
+from rayhelm.versions import is_at_least
 
 __all__ = ["build_bucket_egress", "build_hub_egress", "build_weights", "find_missing_for_weights"]
+
+IMAGE_VOLUMES = "1.35"
+"""Version of Kubernetes from which the feature gate ImageVolume is on; stable from 1.36 (kube_features.go)."""
 
 
 def build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, mode: AccessMode) -> WeightsVolume:
@@ -22,9 +32,9 @@ def build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | N
     the existing claim that models name."""
     downloaded = [plan for plan in models if is_downloaded(plan.source, plan.revision)]
     adapters = [each for plan in models for each in plan.adapters.values() if is_hub_id(each.source)]
-    claims = _find_claims(models)
+    claims, images = _find_claims(models), _find_images(models)
     if not downloaded and not adapters and not claims:
-        return WeightsVolume(enabled=False)
+        return WeightsVolume(enabled=False, images=images)
     held = sum(
         sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size * plan.data_parallel_size
         for plan in downloaded
@@ -40,6 +50,7 @@ def build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | N
             storage_class=cluster.weights.storage_class or "",
             access_mode=mode,
         ),
+        images=images,
         download=WeightsDownload(
             enabled=bool(downloaded or adapters),
             token_secret=SecretKeyRef(name=token.name, key=token.key) if token else SecretKeyRef(),
@@ -72,9 +83,12 @@ def build_hub_egress(models: Sequence[ModelPlan]) -> HubEgress:
 
 
 def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
-    """Yield a problem for each cluster without the store of its models, and each service with two claims."""
+    """Yield a problem for each cluster without the store of its models or with a Kubernetes that mounts no images, and
+    each service with two claims."""
+    yield from _find_old_clusters(plan, loaded)
     models = plan.models.values()
     for name in dict.fromkeys(model.cluster for model in models if _is_pinned_bucket(model)):
+        yield from _find_wrong_stores(name, plan, loaded)
         if not loaded.fleet.clusters[name].weights.bucket:
             used = next(model for model in models if model.cluster == name and _is_pinned_bucket(model))
             yield loaded.document.problem(
@@ -93,6 +107,49 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
                 + ", ".join(claims),
                 Fix("../service", f"{service}-2", "a service of its own, or copy the weights to one claim"),
             )
+
+
+def _find_wrong_stores(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield a problem for each model in Google Cloud Storage that the keys of the cluster's store cannot read."""
+    store = loaded.fleet.clusters[cluster].weights.bucket
+    pinned = [model for model in plan.models.values() if model.cluster == cluster and _is_pinned_bucket(model)]
+    google = [model for model in pinned if model.source.startswith("gs://")]
+    others = [model for model in pinned if model not in google]
+    for model in google if others else []:
+        yield loaded.document.problem(
+            ("models", model.model, "source"),
+            f"`weights.bucket` of cluster `{cluster}` has the keys of one store, and `{model.source}` is in Google"
+            f" Cloud Storage, `{others[0].source}` in another: copy the weights to one of them",
+            Fix("", f"s3{model.source.removeprefix('gs')}"),
+        )
+    if google and store and not store.credentials_secret:
+        yield loaded.document.problem(
+            ("clusters", cluster, "weights", "bucket", "serviceAccount"),
+            f"the download Job reads `{google[0].source}` with an HMAC key, through the S3-compatible API of Google"
+            " Cloud Storage, and not with a workload identity",
+            Fix("../credentialsSecret", "bucket-reader", replaces=""),
+        )
+
+
+def _find_old_clusters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield a problem for each cluster whose Kubernetes has no image volumes, or has them off by default."""
+    of_images = {plan.cluster: plan for plan in plan.models.values() if IMAGE.fullmatch(plan.source)}
+    for name, model in of_images.items():
+        version = loaded.fleet.clusters[name].kubernetes
+        if not is_at_least(version, IMAGE_VOLUMES):
+            yield loaded.document.problem(
+                ("clusters", name, "kubernetes"),
+                f"the weights of `{model.model}` are in an image, and image volumes are on by default from Kubernetes"
+                f" {IMAGE_VOLUMES}; cluster `{name}` has {version}. Upgrade it, or copy the weights to a claim"
+                " (`source: pvc://CLAIM/PATH`)",
+                Fix("", IMAGE_VOLUMES),
+            )
+
+
+def _find_images(models: Sequence[ModelPlan]) -> dict[str, WeightsImage]:
+    """Return the images with weights by application."""
+    matches = {plan.application: IMAGE.fullmatch(plan.source) for plan in models}
+    return {name: WeightsImage(reference=match["reference"]) for name, match in matches.items() if match}
 
 
 def _find_claims(models: Sequence[ModelPlan]) -> list[str]:

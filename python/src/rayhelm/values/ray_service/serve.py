@@ -28,7 +28,9 @@ Seconds = Annotated[float, Field(ge=0)]
 ModelId = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=96)]
 Downloaded = Annotated[
     str,
-    Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+|s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9_][\w.=-]*)*)$"),
+    Field(
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+|(s3|gs)://[a-z0-9][a-z0-9._-]+(/[A-Za-z0-9_][\w.=-]*)*)$"
+    ),
 ]
 Revision = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")]
 Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$")]
@@ -123,11 +125,12 @@ class ServedModel(Values):
     """One model. Its key is the `model` that clients name in requests."""
 
     source: str
-    """Hub id (`org/name`), absolute path in the container, `s3://` URL with a `revision`, which the Job downloads, or
-    `s3://`, `gs://`, `abfss://` or `azure://` URL without one, which each server downloads by itself."""
+    """Hub id (`org/name`), absolute path in the container (`/model-images/<name>` for `weights.images`), `s3://` or
+    `gs://` URL with a `revision`, which the Job downloads, or `s3://`, `gs://`, `abfss://` or `azure://` URL without
+    one, which each server downloads by itself."""
     revision: Revision = ""
-    """Commit of the hub repository, 40 hex digits, or sha256 of the file `SHA256SUMS` below an `s3://` URL, 64 hex
-    digits. Without it, the weights can change at the next download."""
+    """Commit of the hub repository, 40 hex digits, or sha256 of the file `SHA256SUMS` below an `s3://` or `gs://`
+    URL, 64 hex digits. Without it, the weights can change at the next download."""
     tokenizer: str | None = None
     """Tokenizer, if the model repository has none: a hub id, which the download Job downloads too, or a path."""
     tokenizer_revision: Revision = ""
@@ -245,10 +248,10 @@ class CustomApplication(Values):
     args: dict[str, Any] = {}
     """Arguments of the builder."""
     hub_models: dict[Downloaded, Revision] = {}
-    """Hub models that it reads, each with its commit, and `s3://` URLs, each with the sha256 of its `SHA256SUMS`. The
-    download Job writes them to `<weights.mountPath>/<id>/<commit, or main>` and
-    `<weights.mountPath>/s3/<bucket>/<prefix>/<sha256>`; use that path in `args`, because servers do not contact the
-    hub."""
+    """Hub models that it reads, each with its commit, and `s3://` or `gs://` URLs, each with the sha256 of its
+    `SHA256SUMS`. The download Job writes them to `<weights.mountPath>/<id>/<commit, or main>` and
+    `<weights.mountPath>/<s3 or gs>/<bucket>/<prefix>/<sha256>`; use that path in `args`, because servers do not
+    contact the hub."""
     env: Env = {}
     """Environment variables of its processes."""
     deployments: dict[str, CustomDeployment] = {}

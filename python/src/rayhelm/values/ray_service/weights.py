@@ -4,13 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rayhelm.spec.sources import IMAGE_WITH_DIGEST
 from rayhelm.values.common.base import Quantity, Values
 from rayhelm.values.common.labels import Labels, ObjectName, Toleration
 from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.cluster import SecretKeyRef
 from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
-__all__ = ["WeightsBucket", "WeightsVolume"]
+__all__ = ["WeightsBucket", "WeightsImage", "WeightsVolume"]
+
+ModelImageName = Annotated[str, Field(pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=47)]
 
 
 class WeightsClaim(Values):
@@ -31,16 +34,18 @@ class WeightsClaim(Values):
 
 
 class WeightsBucket(Values):
-    """Store of the models whose `source` is an `s3://` URL and that have a `revision`."""
+    """Store of the models whose `source` is an `s3://` or `gs://` URL and that have a `revision`."""
 
     endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/@]+)?$")] = ""
-    """URL of an S3-compatible store (`https://s3.example:9000`); Amazon S3 when empty. Set its addresses and port in
+    """URL of an S3-compatible store (`https://s3.example:9000`); Amazon S3 when empty, Google Cloud Storage for
+    `gs://`. Set its addresses and port in
     `networkPolicy.bucket` too."""
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]*$")] = ""
     """Region of the bucket (`eu-central-1`)."""
     credentials_secret: ObjectName | Literal[""] = ""
     """Secret with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials,
-    `AWS_SESSION_TOKEN`. Only the Job reads it. When empty, the Job uses the workload identity of `serviceAccount`."""
+    `AWS_SESSION_TOKEN`. Only the Job reads it. When empty, the Job uses the workload identity of `serviceAccount`.
+    `gs://` needs the two parts of an HMAC key here."""
 
 
 class WeightsDownload(PodSettings):
@@ -59,7 +64,7 @@ class WeightsDownload(PodSettings):
     token_secret: SecretKeyRef = SecretKeyRef()
     """Hub token for gated models. Only this Job mounts it."""
     bucket: WeightsBucket = WeightsBucket()
-    """Store of `s3://` models."""
+    """Store of `s3://` or `gs://` models."""
     service_account: ObjectName | Literal[""] = ""
     """Service account of the Job that you create, for a workload identity that the servers do not get. The one of the
     release when empty."""
@@ -73,6 +78,17 @@ class WeightsDownload(PodSettings):
     """Retries of the Job. A retry continues the download where the last one stopped."""
 
 
+class WeightsImage(Values):
+    """OCI image whose files are a model, mounted read-only at `/model-images/<name>` in each worker. Needs Kubernetes
+    1.35 and a container runtime with image volumes, such as containerd 2.1."""
+
+    reference: Annotated[str, Field(pattern=rf"^{IMAGE_WITH_DIGEST}$", max_length=512)]
+    """Image with its digest: `registry.example/models/llama@sha256:<64 digits>`. Another digest starts a new Ray
+    cluster, because it is in the pod template."""
+    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
+    """When the kubelet pulls it, with the pull secrets of the pod."""
+
+
 class WeightsVolume(Values):
     """Weights of hub models, and of buckets with a `revision`. A path is used as it is; a bucket without a `revision`
     is read by each server."""
@@ -83,6 +99,9 @@ class WeightsVolume(Values):
     """Mount path of the claim, without a slash at the end. Servers mount it read-only."""
     claim: WeightsClaim = WeightsClaim()
     """PersistentVolumeClaim of the weights."""
+    images: dict[ModelImageName, WeightsImage] = {}
+    """OCI images with weights, also when `enabled` is off. Use `/model-images/<name>`, or a folder of it, as the
+    `source` of a model."""
     download: WeightsDownload = WeightsDownload()
     """Job that downloads the weights."""
     offline: bool = True
