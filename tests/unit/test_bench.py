@@ -223,6 +223,20 @@ def test_key_file_holds_one_key(rayhelm: Rayhelm, fleet: Path, tmp_path: Path) -
     assert (found.code, "it must hold one API key" in found.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "source", ["s3://acme/qwen", "pvc://shared/qwen", f"oci://registry.example/q@sha256:{'4f' * 32}"]
+)
+def test_tokenizer_is_asked_for_when_the_load_generator_cannot_read_the_source(
+    rayhelm: Rayhelm, tmp_path: Path, source: str
+) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(FLEET.replace("source: Qwen/Qwen3-32B", f"source: {source}\n    architecture: Qwen/Qwen3-32B"))
+    found = rayhelm("bench", str(path), "--model", "chat", "--url", "https://a")
+    assert found.code == 2
+    assert f"does not read a tokenizer from {source}" in found.err
+    assert "--tokenizer" in found.err
+
+
 def test_versions_of_one_served_model_are_not_written_as_one(rayhelm: Rayhelm, tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     version = "    servedAs: {model: chat, version: next, weight: 10}\n"

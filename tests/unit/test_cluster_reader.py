@@ -86,6 +86,11 @@ def test_connect_fails_with_a_fix_when_the_kubeconfig_is_broken(tmp_path: Path, 
         connect(kubeconfig=file)
 
 
+def test_connect_names_a_kubeconfig_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match=r"there is no file .*nowhere"):
+        connect(kubeconfig=tmp_path / "nowhere")
+
+
 def test_connect_refuses_a_context_that_does_not_exist(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(KUBECONFIG)

@@ -16,6 +16,7 @@ from rayhelm.errors import FleetError
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import LoadedFleet, parse_fleet
 from testbed.nodes import cpu_nodes, simulated, uniform
+from unit.command import run
 from unit.fleets import load
 
 Object = dict[str, Any]
@@ -217,3 +218,12 @@ def test_written_fleet_is_the_same_for_any_order_of_nodes() -> None:
 def test_written_fleet_is_yaml_with_the_found_pools() -> None:
     found = found_in(simulated(load((VALUES / "three-tiers/fleet.yaml").read_text()), "edge"))
     assert yaml.safe_load(written(found))["pools"] == {pool.name: dict(pool.fields) for pool in found.pools}
+
+
+@pytest.mark.parametrize("options", [("--fleet", "My Fleet"), ("--cluster", "on"), ("--fleet", "")])
+def test_names_are_checked_before_the_cluster_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    answer = run(capsys, monkeypatch, "discover", "--kubeconfig", "nowhere", *options)
+    assert answer.code == 2
+    assert f"{options[0]}: `{options[1]}` cannot be a name" in answer.err

@@ -134,6 +134,9 @@ def test_existing_file_is_never_overwritten(init: Command) -> None:
         (("--gpu", "TPU-V5E-16GB"), 2, "the charts have no worker groups of TPUs"),
         (("--fleet", "My Fleet"), 2, "Write for example `my-fleet`"),
         (("--tenant", "on"), 2, "cannot be a name"),
+        (("--name", "../chat"), 2, "cannot be the name of a model"),
+        (("--name", "two words"), 2, "cannot be the name of a model"),
+        (("--from", str(VALUES)), 2, "is a folder"),
         (("--api-server", "10.0.0.1/8"), 2, "is not an address or CIDR"),
         (("--revision", "main"), 2, "is not a commit"),
         (("--requests-per-second", "nan"), 2, "must be greater than"),
@@ -150,6 +153,14 @@ def test_wrong_flag_is_refused_and_nothing_is_written(
     assert answer.code == code
     assert message in answer.err
     assert not init.file.exists()
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "llama-3.1-8b", "8"])
+def test_model_may_have_the_name_that_clients_know(init: Command, name: str) -> None:
+    answer = init("--name", name)
+    assert answer.code == 0, answer.err
+    fleet = yaml.safe_load(init.file.read_text())
+    assert list(fleet["models"]) == [name]
 
 
 def test_json_names_the_file_and_the_warnings(init: Command) -> None:

@@ -168,11 +168,24 @@ def test_command_writes_the_yaml_to_a_new_file_only(tmp_path: Path) -> None:
     assert "requestsPerSecond" in (tmp_path / "traffic.yaml").read_text()
 
 
+def test_command_never_overwrites_a_file(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(engine(1))
+    (tmp_path / "fleet.yaml").write_text("mine")
+    code, text = run(str(tmp_path / "log"), "-o", str(tmp_path / "fleet.yaml"))
+    assert code == 2
+    assert "is not overwritten" in text.replace("\n", " ")
+    assert (tmp_path / "fleet.yaml").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [
         ("no JSON", (), "none is about a request"),
-        ("", (), "none is about a request"),
+        ("", (), "the files are empty"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n", (), "or a trace has a header only"),
+        ("TIMESTAMP,ContextTokens\n1,2\n", (), "line 1: the trace has no column GeneratedTokens"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n", (), "line 2: Invalid isoformat string"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,-5,1\n", (), "line 2: -5 tokens"),
         (gateway(1, status=401), (), "every request was rejected"),
         (engine(1), ("--model", "chap"), "did you mean `chat`"),
     ],

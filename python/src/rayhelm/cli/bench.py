@@ -91,6 +91,7 @@ def bench_command(
     prompt = input_tokens or (traffic.input_tokens if traffic else 512)
     answer = output_tokens or max(2, (traffic.output_tokens if traffic else None) or 128)
     _check_context(prompt, answer, chosen)
+    _check_tokenizer(tokenizer, chosen)
     check_vllm()
     check_endpoint(url, chosen.served_as, key)
     found: list[LoadComparison] = []
@@ -119,6 +120,17 @@ def bench_command(
         raise FleetError(Problem(f"nothing was measured, so {output} is as it was"))
     if any(each.result.failed for each in found):
         raise typer.Exit(FleetError.exit_code)
+
+
+def _check_tokenizer(tokenizer: str, chosen: "ModelPlan") -> None:
+    """The load generator reads a tokenizer from a hub or a folder."""
+    from rayhelm.spec.sources import find_source_kind
+
+    if not tokenizer and find_source_kind(chosen.source) not in ("hub", "path"):
+        raise UsageError(
+            f"the load generator does not read a tokenizer from {chosen.source}; give a folder with its files, or the"
+            " hub id of a model with the same one: --tokenizer Qwen/Qwen3-8B"
+        )
 
 
 def _check_url(url: str) -> None:

@@ -31,16 +31,15 @@ def discover_command(
     the catalog knows, and with 3 if no cluster answers.
     """
     from rayhelm.catalog import load_catalog
-    from rayhelm.cli.files import check_writable, write_file
+    from rayhelm.cli.files import check_new, write_file
     from rayhelm.cluster.reader import connect
     from rayhelm.discovery.cluster import discover
     from rayhelm.discovery.fleet_text import format_fleet
-    from rayhelm.errors import UsageError
 
-    if output and output.exists():
-        raise UsageError(f"{output} exists already, and is not overwritten. fix: -o another-file.yaml")
+    _check_name("--fleet", fleet)
+    _check_name("--cluster", cluster)
     if output:
-        check_writable(output, "rayhelm discover -o FILE")
+        check_new(output, "rayhelm discover -o FILE")
     found = discover(connect(context, kubeconfig), load_catalog(), cluster)
     for node in found.unusable:
         warn(f"node {node.name} is left out: {node.reason}\nfix:\n  {node.fix}")
@@ -53,6 +52,16 @@ def discover_command(
         print(output)
     else:
         print(text, end="")
+
+
+def _check_name(flag: str, name: str) -> None:
+    from rayhelm.errors import UsageError
+    from rayhelm.new_fleet.checks import check_name
+
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
 
 
 def _format_json(found: "Discovery") -> str:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, UsageError
 
-__all__ = ["WrittenFolder", "as_json", "check_writable", "describe_kept", "write_file", "write_folder"]
+__all__ = ["WrittenFolder", "as_json", "check_new", "check_writable", "describe_kept", "write_file", "write_folder"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,13 @@ def check_writable(path: Path, command: str) -> None:
         raise _refuse(path, "it is a folder", command)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise _refuse(path, "Permission denied", command)
+
+
+def check_new(path: Path, command: str) -> None:
+    """Raises UsageError if the file exists, FleetError if it could not be written."""
+    if path.exists():
+        raise UsageError(f"{path} exists already, and is not overwritten. fix: -o another-file.yaml")
+    check_writable(path, command)
 
 
 def _refuse(path: Path, why: str, command: str, what: str = "written") -> FleetError:

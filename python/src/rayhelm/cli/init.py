@@ -68,7 +68,7 @@ def init_command(
     """
     import json
 
-    from rayhelm.cli.files import check_writable
+    from rayhelm.cli.files import check_new
     from rayhelm.errors import FleetError, UsageError
     from rayhelm.new_fleet import checks
     from rayhelm.new_fleet.answers import Answers, OwnPool
@@ -76,11 +76,9 @@ def init_command(
     from rayhelm.new_fleet.discovered import read_discovered
     from rayhelm.new_fleet.text import build_text
 
-    if output.exists():
-        raise UsageError(f"{output} exists already, and is not overwritten. fix: -o another-file.yaml")
     if discovered and (given := _name_given({"--gpu": gpu, "--nodes": nodes, "--gpus-per-node": gpus_per_node})):
         raise UsageError(f"`{given}` describes a pool, and `--from` has the pools. fix: leave out {given}")
-    check_writable(output, "rayhelm init -o FILE")
+    check_new(output, "rayhelm init -o FILE")
     asker = Asker(yes)
     found = read_discovered(discovered) if discovered else None
     folder_name = checks.derive_name(output.resolve().parent.name)
@@ -171,7 +169,8 @@ def _ask_model(
     chosen = asker.ask("--task", task, "Task of the model", FirstTask.chat, _check_task)
     known = partial(checks.check_model, folder=folder)
     source = asker.ask("--model", model, "Model (rayhelm catalog models)", propose_model(chosen, gpu), known)
-    own = asker.ask("--name", name, "Name that clients send as `model`", checks.derive_name(source), checks.check_name)
+    proposed = checks.derive_name(source)
+    own = asker.ask("--name", name, "Name that clients send as `model`", proposed, checks.check_model_name)
     commit = asker.ask("--revision", revision, "Commit of the hub (empty: not pinned)", "", checks.check_revision)
     most = resolve_online(source, folder, load_catalog()).max_context
     question = f"Longest prompt and answer together, tokens (at most {most})"

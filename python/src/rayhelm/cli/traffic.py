@@ -48,12 +48,12 @@ def traffic_command(
     Gateway lines have arrivals and rejected requests; engine lines have tokens. With both, a request is counted once.
     Ends with 2 if no line is about a request of a model.
     """
-    from rayhelm.cli.files import check_writable, write_file
+    from rayhelm.cli.files import check_new, write_file
     from rayhelm.traffic.fleet_text import format_models
     from rayhelm.traffic.summary import summarize
 
     if output:
-        check_writable(output, _COMMAND)
+        check_new(output, _COMMAND)
     log = _read_files(files, format)
     found = _select(summarize(log, window, percentile), model)
     if not found:
@@ -72,7 +72,7 @@ def traffic_command(
 
 
 def _read_files(files: list[Path], format: Format) -> "TrafficLog":
-    from rayhelm.traffic.records import read_lines
+    from rayhelm.traffic.records import TraceError, read_lines
     from rayhelm.traffic.summary import TrafficLog
 
     log = TrafficLog()
@@ -84,6 +84,8 @@ def _read_files(files: list[Path], format: Format) -> "TrafficLog":
                     log.add(read_lines(stream))
             except (OSError, EOFError) as error:
                 raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+            except TraceError as error:
+                raise UsageError(f"{file}: {error}") from None
     return log
 
 
@@ -116,6 +118,8 @@ def _build_error(log: "TrafficLog", model: str) -> UsageError:
         return UsageError(f"no request of model `{model}`; {did_you_mean(model, names)}")
     if names:
         return UsageError("every request was rejected with 4xx, so there is no load to plan for")
+    if not log.skipped:
+        return UsageError("no lines: the files are empty, or a trace has a header only")
     return UsageError(
         f"{log.skipped} lines, and none is about a request of a model. Give container logs, one JSON object per line:"
         " of the gateway (`haproxy`), or of heads and workers (`logs`; clusters: {main: {logs: {requests: true, stdout:"

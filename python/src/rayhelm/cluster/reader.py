@@ -133,6 +133,8 @@ def connect_transport(context: str, kubeconfig: Path | None) -> tuple["_ApiTrans
         ) from None
     import yaml
 
+    if kubeconfig and not kubeconfig.exists():
+        raise MissingError(f"no cluster: there is no file {kubeconfig}", _how_to_choose())
     try:
         client, name = _load(context, kubeconfig)
     # The package does not check what it reads: a file with other types ends in the error of their first use.

@@ -10,13 +10,14 @@ from rayhelm.catalog import load_catalog
 from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.errors import FleetError, Problem
 from rayhelm.spec.labels import FleetImage
-from rayhelm.spec.names import Name
+from rayhelm.spec.names import ModelName, Name
 
 __all__ = [
     "check_address",
     "check_gpu",
     "check_image",
     "check_model",
+    "check_model_name",
     "check_name",
     "check_revision",
     "derive_name",
@@ -32,6 +33,17 @@ def check_name(text: str) -> str:
         raise ValueError(
             f"`{text}` cannot be a name: at most 47 lowercase letters, digits and `-`, with a letter first, and no word"
             f" of YAML such as `on`. Write for example `{proposed}`"
+        ) from None
+
+
+def check_model_name(text: str) -> str:
+    """A name that clients send as `model`."""
+    try:
+        return TypeAdapter(ModelName).validate_python(text)
+    except ValidationError:
+        raise ValueError(
+            f"`{text}` cannot be the name of a model: at most 96 letters, digits, `.`, `-` and `_`, in parts with `/`"
+            " between them, and no word of YAML such as `on`. Write for example `llama-3.1-8b`"
         ) from None
 
 

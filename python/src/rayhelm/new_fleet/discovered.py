@@ -52,9 +52,13 @@ class Discovered:
 
 def read_discovered(path: Path) -> Discovered:
     """Read the file, or standard input for `-`. Raises UsageError if it has no pools, or is a fleet file already."""
+    if path.is_dir():
+        raise UsageError(f"--from {path} is a folder. fix: --from {path}/pools.yaml, the file that `discover` wrote")
     is_input = str(path) == "-"
     text = sys.stdin.read() if is_input else read_text(path)
     name = "standard input" if is_input else str(path)
+    if not text.strip():
+        raise UsageError(f"{name} is empty. fix: rayhelm discover -o pools.yaml, then: --from pools.yaml")
     document = parse_document(text, name)
     pools = document.data.get("pools")
     if not isinstance(pools, dict) or not all(isinstance(pool, dict) for pool in pools.values()):

@@ -7,6 +7,7 @@ import yaml
 
 from rayhelm.catalog.tasks import get_task
 from rayhelm.new_fleet.answers import Answers, OwnPool
+from rayhelm.spec.names import derive_kubernetes_name
 
 __all__ = ["build_text", "complete_text"]
 
@@ -72,7 +73,7 @@ def _list_cluster_lines(answers: Answers, declared: dict[str, Any]) -> Iterator[
 def _list_model_lines(answers: Answers) -> Iterator[str]:
     pinned = f"revision: {format_value(answers.revision)}" if answers.revision else f"unpinnedReason: {UNPINNED}"
     yield "models:"
-    yield f"  {answers.model}:   # the `model` that clients send"
+    yield f"  {format_value(answers.model)}:   # the `model` that clients send"
     yield f"    source: {format_value(answers.source)}"
     yield f"    {pinned}"
     yield f"    task: {answers.task}"
@@ -86,10 +87,11 @@ def _list_model_lines(answers: Answers) -> Iterator[str]:
         if get_task(answers.task).needs_output_tokens:
             load["outputTokens"] = answers.output_tokens
         yield f"    traffic: {format_value(load)}"
+    service, names = derive_kubernetes_name(answers.model), format_value([answers.model])
     yield "services:"
-    yield f"  {answers.model}: {{tenant: {answers.tenant}}}   # who owns it: namespace and quota"
+    yield f"  {service}: {{tenant: {answers.tenant}}}   # who owns it: namespace and quota"
     yield "tenants:"
-    yield f"  {answers.tenant}: {{models: [{answers.model}], requestsPerMinute: {_limit_requests(answers)}}}"
+    yield f"  {answers.tenant}: {{models: {names}, requestsPerMinute: {_limit_requests(answers)}}}"
 
 
 def _limit_requests(answers: Answers) -> int:

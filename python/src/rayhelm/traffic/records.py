@@ -9,7 +9,7 @@ from typing import Any
 
 from rayhelm.runtime.engine_log import MESSAGE
 
-__all__ = ["LogLine", "read_lines"]
+__all__ = ["LogLine", "TraceError", "read_lines"]
 
 _WRAPPERS = ("log", "message", "body")
 """Keys below which agents put the original line."""
@@ -17,6 +17,10 @@ _TRACE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 """Columns of the traces of Azure/AzurePublicDataset."""
 TRACE_MODEL = "model"
 """Name of the model of a trace, which names none."""
+
+
+class TraceError(Exception):
+    """A CSV trace whose header or whose every row cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,11 @@ class LogLine:
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[LogLine | None]:
-    """Yield each request of a log, and None for each line that is about none."""
+    """Yield each request of a log, and None for each line that is about none. Raises TraceError."""
     found = iter(lines)
-    first = next(found, "")
+    first = next(found, None)
+    if first is None:
+        return
     if first.lstrip("\ufeff").startswith(_TRACE[0]):
         yield from _read_trace(first, found)
         return
@@ -110,14 +116,26 @@ def _as_count(value: object) -> int | None:
 
 def _read_trace(header: str, lines: Iterable[str]) -> Iterator[LogLine | None]:
     columns = next(csv.reader([header.lstrip("\ufeff")]))
-    if not set(_TRACE) <= set(columns):
-        return
+    if missing := [name for name in _TRACE if name not in columns]:
+        raise TraceError(f"line 1: the trace has no column {' and none '.join(missing)}; it needs {', '.join(_TRACE)}")
+    wrong, is_any_right = "", False
     for number, row in enumerate(csv.DictReader(lines, fieldnames=columns)):
         try:
             # Seven digits of a second are more than Python reads.
             time = datetime.fromisoformat(str(row["TIMESTAMP"])[:26]).replace(tzinfo=UTC).timestamp()
-            prompt, answer = int(row["ContextTokens"]), int(row["GeneratedTokens"])
-        except (TypeError, ValueError):
+            prompt, answer = _parse_count(row["ContextTokens"]), _parse_count(row["GeneratedTokens"])
+        except (TypeError, ValueError) as error:
+            wrong = wrong or f"line {number + 2}: {error}"
             yield None
             continue
+        is_any_right = True
         yield LogLine(TRACE_MODEL, time, str(number), prompt_tokens=prompt, generation_tokens=answer)
+    if wrong and not is_any_right:
+        raise TraceError(f"no row of the trace is a request; {wrong}")
+
+
+def _parse_count(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError(f"{count} tokens")
+    return count
