@@ -6,7 +6,21 @@ https://kubernetes.io/docs/concepts/security/pod-security-standards/
 from collections.abc import Iterator
 from typing import Any
 
-VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+VOLUMES = {
+    *(
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
+}
+"""`image` as in the admission plugin of Kubernetes 1.36 (check_restrictedVolumes.go); tests/cluster/test_model_images.py
+applies one."""
 SAFE_SYSCTLS = {"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies"}
 
 

@@ -144,7 +144,7 @@ LISTS: list[Any] = [
 TEXTS = [
     *("changed", "", "/changed", "example.com/gpu", "1Gi", "4Gi", "3", "7", "1m", "5m", "7m", "127.0.0.1", "2.61.0"),
     *("v1.35", "v1beta2", "restricted", "intel/intel-gpu-plugin:0.35.0", "http://changed"),
-    *("f" * 40, f"sha256:{'f' * 64}"),
+    *("f" * 40, f"sha256:{'f' * 64}", f"registry.example/added@sha256:{'f' * 64}"),
 ]
 
 

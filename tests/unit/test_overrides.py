@@ -216,6 +216,7 @@ def test_override_that_repeats_the_plan_is_accepted() -> None:
             "`workerGroups.extra` is not in the plan and cannot be added",
         ),
         ("service", "{workerGroups: {gpu: null}}", "`workerGroups.gpu` cannot be overridden"),
+        ("service", "{workerGroups: {gpu: {extraVolumes: [{emptyDir: {}}]}}}", "has no `name` that is a text"),
         ("pool", "{shmSze: 16Gi}", "unknown key `shmSze`; did you mean `shmSize`"),
         ("gateway", "{timeout: {serverSeconds: 1}}", "unknown key `timeout`; did you mean `timeouts`"),
         ("cluster", "{metrics: {adapter: {manage: true}}}", "unknown key `manage`; did you mean `image`"),

@@ -69,8 +69,8 @@ def _list_service_keys(values: RayServiceValues, release: Release, loaded: Loade
             yield ImageKey(("services", release.name, "values", *path, "image"), parse_reference(text), "text")
     for model in loaded.fleet.models_of(release.name):
         if found := IMAGE.fullmatch(loaded.fleet.models[model].source):
-            image = parse_reference(found["reference"])
-            yield ImageKey(("models", model, "source"), image, "source", folder=found["folder"] or "")
+            weights = parse_reference(found["reference"])
+            yield ImageKey(("models", model, "source"), weights, "source", folder=found["folder"] or "")
 
 
 def _list_platform_keys(values: PlatformValues, cluster: str) -> Iterator[ImageKey]:

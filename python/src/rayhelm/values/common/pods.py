@@ -6,7 +6,8 @@ mounts over folders that the chart uses (templates/lib/_pod.tpl).
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from rayhelm.values.common.base import Text, Values
 from rayhelm.values.common.labels import Annotations, LabelKey, Labels, ObjectName, SecretKeyName
@@ -19,8 +20,17 @@ Affinity = Annotated[
     dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], dict[str, Any]],
     Field(json_schema_extra={"propertyNames": {"enum": ["nodeAffinity", "podAffinity", "podAntiAffinity"]}}),
 ]
+
+
+def _check_volume(volume: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(volume.get("name"), str):
+        raise PydanticCustomError("volume_name", "has no `name` that is a text")
+    return volume
+
+
 Volume = Annotated[
     dict[str, Any],
+    AfterValidator(_check_volume),
     Field(json_schema_extra={"required": ["name"], "properties": {"name": {"type": "string"}}}),
 ]
 
