@@ -25,9 +25,12 @@ MOST = {
     "H200-SXM-141GB": {"1g.18gb": 7, "1g.35gb": 4, "2g.35gb": 3, "3g.71gb": 2, "4g.71gb": 1, "7g.141gb": 1},
     "B200-SXM-180GB": {"1g.23gb": 7, "1g.45gb": 4, "2g.45gb": 3, "3g.90gb": 2, "4g.90gb": 1, "7g.180gb": 1},
     "GB200-186GB": {"1g.23gb": 7, "1g.47gb": 4, "2g.47gb": 3, "3g.93gb": 2, "4g.93gb": 1, "7g.186gb": 1},
+    "B300-SXM-288GB": {"1g.34gb": 7, "1g.67gb": 4, "2g.67gb": 3, "3g.135gb": 2, "4g.135gb": 1, "7g.269gb": 1},
+    "GB300-288GB": {"1g.35gb": 7, "1g.70gb": 4, "2g.70gb": 3, "3g.139gb": 2, "4g.139gb": 1, "7g.278gb": 1},
     "RTX-PRO-6000-96GB": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
 }
-"""`Number of Instances Available` of the MIG User Guide; of GB200 the same as of B200, which is cut alike."""
+"""`Number of Instances Available` of the MIG User Guide; of GB200, B300 and GB300 the same as of B200,
+which is cut alike."""
 
 
 @pytest.mark.parametrize("gpu", MOST)

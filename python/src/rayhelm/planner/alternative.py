@@ -1,7 +1,7 @@
 """Another shape of a model, with its price, and the search that finds it."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from rayhelm.closed import Closed
 from rayhelm.planner.placement.candidates import Candidate
@@ -22,6 +22,8 @@ class Alternative(Closed):
     kind: Kind
     what: str
     """What is different, as the key of the fleet file that sets it."""
+    change: dict[str, Any] = {}
+    """The fleet file with this shape, as a merge patch: null removes a key. Empty if a price is unknown."""
     pool: str
     """Empty for a pool that has to be added; several are joined with `+`."""
     gpu: str
@@ -31,9 +33,11 @@ class Alternative(Closed):
     pipeline_parallel_size: int
     replicas: int
     price_per_hour: float | None
-    """USD for all replicas; None if a price is unknown, which `note` names."""
+    """USD for all replicas, as in the plan of the changed fleet file; None if a price is unknown, which `note`
+    names."""
     saving_per_hour: float | None
-    """USD less than the plan; negative if it costs more; None if a price is unknown."""
+    """USD less than the plan; negative if it costs more; None if a price is unknown. For a shared GPU it counts the
+    whole GPUs that become free, while the price is that of the part."""
     ttft_s: float | None
     tpot_s: float | None
     note: str = ""

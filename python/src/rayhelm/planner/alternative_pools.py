@@ -1,18 +1,22 @@
 """Shapes with the replicas of a model on two pools: on demand and spot, or a cheaper pool that has not enough GPUs.
 
-In the fleet file these are two models; `servedAs` of the second one joins them at the gateway.
+In the fleet file these are two models; `servedAs` of the second one joins them at the gateway. Each has its part of the
+load and the number of its replicas.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, inf
+from typing import Any
 
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, find_cheapest
+from rayhelm.planner.alternative_change import pin_split, share_load
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["list_pools"]
 
@@ -23,18 +27,22 @@ _COUNTS = (1, 2, 4, 8)
 
 
 def list_pools(
-    model_spec: ResolvedModelSpec, now: ModelPlan, plan: Plan, inventories: Mapping[str, PoolInventory]
+    model_spec: ResolvedModelSpec,
+    now: ModelPlan,
+    plan: Plan,
+    inventories: Mapping[str, PoolInventory],
+    loaded: LoadedFleet,
 ) -> Iterator[Alternative]:
     """Yield the shapes over two pools. Models with pinned replicas or another served name have none."""
     declared = model_spec.declared
     if declared.replicas is not None or now.prefill_decode or declared.served_as or now.price_per_hour is None:
         return
-    yield from _list_spot(now, inventories)
+    yield from _list_spot(now, inventories, loaded)
     if declared.traffic and declared.pool is None:
-        yield from _list_two_pools(model_spec, now, plan, inventories)
+        yield from _list_two_pools(model_spec, now, plan, inventories, loaded)
 
 
-def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory]) -> Iterator[Alternative]:
+def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory], loaded: LoadedFleet) -> Iterator[Alternative]:
     """Yield a floor of replicas on demand, and the others on a spot pool with the same GPU."""
     pool, price = inventories[now.pool], now.price_per_hour
     floor = ceil(now.replicas * _FLOOR)
@@ -42,19 +50,22 @@ def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory]) -> Iter
     if not count or not price or pool.pool.spot or not pool.is_uniform or pool.partitioning:
         return
     gpu = pool.hosts[0].gpu
-    spots = [each for each in inventories.values() if each.pool.spot and each.gpu_name == gpu.id]
-    prices = [each.price for each in spots if each.price is not None]
-    spot_price = min(prices) if prices else gpu.price.spot
-    source = "`price` of the spot pool" if prices else f"spot, {gpu.price.spot_source}"
+    spots = {name: each for name, each in inventories.items() if each.pool.spot and each.gpu_name == gpu.id}
+    prices = {name: each.price for name, each in spots.items() if each.price is not None}
+    cheapest = min(prices, key=lambda name: prices[name], default="")
+    spot_price = prices[cheapest] if cheapest else gpu.price.spot
+    source = "`price` of the spot pool" if prices else f"spot, {gpu.price.spot_source}; the pool has to be added"
     each_now = price / now.replicas
     each_spot = None if spot_price is None or not pool.price else each_now * spot_price / pool.price
     total = None if each_spot is None else floor * each_now + count * each_spot
     if total is not None and price - total <= LEAST_SAVING * price:
         return
+    change = {} if total is None else _write_spot(now, floor, cheapest, spot_price or 0.0, loaded)
     unknown = f"the spot price of {gpu.id} is unknown: set `price` of that pool"
     yield Alternative(
         kind="spot",
         what=f"replicas: {floor}, and replicas: {count} on a spot pool",
+        change=change,
         pool="",
         gpu=now.gpu,
         gpus=now.gpus,
@@ -69,8 +80,56 @@ def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory]) -> Iter
     )
 
 
+def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, loaded: LoadedFleet) -> dict[str, Any]:
+    """Return the change of the fleet file: the second model, and a spot pool if none with this GPU is in the fleet."""
+    pool, count = loaded.document.value(("pools", now.pool)), now.replicas - floor
+    each = now.gpus / now.replicas / now.nodes_per_replica
+    added: dict[str, Any] = {}
+    if not cheapest:
+        cheapest = _find_free_name(f"{now.pool}-spot", loaded.fleet.pools)
+        labels = {**(pool.get("nodeSelector") or {}), "rayhelm.dev/pool": cheapest}
+        nodes = max(now.nodes_per_replica * count, ceil(count * each / (pool.get("gpusPerNode") or 1)))
+        spot = {"spot": "karpenter", "nodes": nodes, "price": f"{price:g} USD/h", "nodeSelector": labels}
+        added = {"pools": {cheapest: {**pool, **spot}}}
+        if not pool.get("nodeSelector"):
+            added["pools"][now.pool] = {"nodeSelector": {"rayhelm.dev/pool": now.pool}}
+    split = {"tensor": now.tensor_parallel_size, "pipeline": now.pipeline_parallel_size}
+    if now.data_parallel_size > 1:
+        split["data"] = now.data_parallel_size
+    if now.expert_parallel:
+        split["expert"] = True
+    parts = ((now.pool, floor, split), (cheapest, count, split))
+    return added | {"models": _write_parts(now, parts, [floor / now.replicas, count / now.replicas], loaded)}
+
+
+def _write_parts(
+    now: ModelPlan, parts: tuple[tuple[str, int, dict[str, Any]], ...], loads: list[float], loaded: LoadedFleet
+) -> dict[str, Any]:
+    """Return the model with its first part, and a second model with the other one. `loads`: part of the load of each,
+    0 to 1."""
+    written = loaded.document.value(("models", now.model))
+    (pool, count, split), (other, rest, second) = parts
+    cleared = dict.fromkeys(written.get("parallelism") or {})
+    first = {"pool": pool, "replicas": count, "parallelism": cleared | split, **share_load(written, loads[0])}
+    kept = {key: value for key, value in written.items() if key != "aliases"}
+    added = {"pool": other, "replicas": rest, "parallelism": second, "servedAs": {"model": now.served_as}}
+    if traffic := share_load(written, loads[1]):
+        added["traffic"] = {**written["traffic"], **traffic["traffic"]}
+    return {now.model: first, _find_free_name(f"{now.model}-2", loaded.fleet.models): kept | added}
+
+
+def _find_free_name(name: str, used: Mapping[str, object]) -> str:
+    while name in used:
+        name += "-2"
+    return name
+
+
 def _list_two_pools(
-    model_spec: ResolvedModelSpec, now: ModelPlan, plan: Plan, inventories: Mapping[str, PoolInventory]
+    model_spec: ResolvedModelSpec,
+    now: ModelPlan,
+    plan: Plan,
+    inventories: Mapping[str, PoolInventory],
+    loaded: LoadedFleet,
 ) -> Iterator[Alternative]:
     """Yield the cheapest pair: as many replicas as the first pool has room for, and the rest of the load on another."""
     best: tuple[float, Candidate, Candidate] | None = None
@@ -83,10 +142,15 @@ def _list_two_pools(
         return
     price, first, rest = best
     one, other = (each.split.inventory.name for each in (first, rest))
+    assert model_spec.declared.traffic
+    part = first.replicas * (first.capacity.carried or 0.0) / model_spec.declared.traffic.peak_rate
+    written = loaded.document.value(("models", now.model))
+    parts = tuple((each.split.inventory.name, each.replicas, pin_split(written, each)) for each in (first, rest))
     slower = max((first, rest), key=lambda each: each.capacity.tpot_s or each.capacity.ttft_s or 0.0)
     yield Alternative(
         kind="pools",
         what=f"replicas: {first.replicas} on pool {one}, and replicas: {rest.replicas} on pool {other}",
+        change={"models": _write_parts(now, parts, [part, 1 - part], loaded)},
         pool=f"{one}+{other}",
         gpu="+".join(dict.fromkeys((first.split.gpu_name, rest.split.gpu_name))),
         gpus=round(first.gpus + rest.gpus, 4),

@@ -1,11 +1,13 @@
 """Shapes with less than a GPU for a replica: models of one service on fractions of a GPU, time slices and MIG.
 
-They save only what the models together leave free, so models are placed together, and whole GPUs are counted.
+They save only what the models together leave free, so models are placed together, and whole GPUs are counted. The price
+of each model is that of its parts, as in the plan.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 from rayhelm.catalog import Catalog
 from rayhelm.errors import FleetError
@@ -23,7 +25,12 @@ from rayhelm.spec.pools import Sharing
 __all__ = ["list_sharing"]
 
 _SHARES = (2, 3, 4, 7)
-"""Parts of a GPU that are tried: those of the MIG profiles of one size."""
+"""Equal MIG instances of a GPU that are tried: those of the profiles of one size."""
+_SLICES = (2, 3, 4, 6, 8, 12, 16)
+"""Time slices of a GPU that are tried."""
+_LABEL = "rayhelm.dev/pool"
+_MOST_FOR_LAYOUTS = 20
+"""Models of a pool up to which MIG instances of different sizes are tried."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class _Shape:
     """Models together on parts of the GPUs of a pool."""
 
     what: str
+    change: dict[str, Any]
     note: str
     placed: Mapping[str, Candidate]
     gpus: int
@@ -92,7 +100,8 @@ def _list_services(
         if len(placed) > 1:
             gpus = sum(bool(owner) for host in fresh.hosts for owner in host.owners)
             note = "models of one service start and upgrade together"
-            yield _build_shape(f"service: {service}", note, placed, gpus, plan, inventory)
+            change = {"models": {name: {"service": service} for name in placed}}
+            yield _build_shape(f"service: {service}", change, note, placed, gpus, plan, inventory)
 
 
 def _list_partitions(
@@ -102,31 +111,74 @@ def _list_partitions(
     loaded: LoadedFleet,
     known: Catalog,
 ) -> Iterator[_Shape]:
-    """Yield the number of parts that saves most, for time slices and for MIG."""
-    for sharing in (Sharing(shares=2), Sharing(shares=2, isolation="hardware")):
+    """Yield the parts that save most, for time slices and for MIG; with equal savings, the largest parts."""
+    for wanted in (_list_slices(), _list_instances(inventory, len(members), known)):
         shapes = []
-        for shares in _SHARES:
-            wanted = sharing.model_copy(update={"shares": shares})
-            fresh = _partition(inventory, wanted, loaded, known)
+        for sharing in wanted:
+            fresh = _partition(inventory, sharing, loaded, known)
             placed = _place(members, fresh) if fresh else {}
-            if not placed:
+            if not fresh or not placed:
                 continue
-            replicas = sum(candidate.replicas for candidate in placed.values())
-            isolation = "" if wanted.isolation == "none" else ", isolation: hardware"
-            what = f"pools.{inventory.name}.sharing: {{shares: {shares}{isolation}}}"
-            gpus = ceil(replicas / shares)
-            shapes.append(
-                _build_shape(what, _describe_partitions(placed, plan, inventory), placed, gpus, plan, inventory)
-            )
+            pool, change = _write_sharing(inventory, sharing, placed, _count_gpus(fresh, placed), plan, loaded)
+            what = f"pools.{pool}.sharing: {_describe_sharing(sharing)}"
+            note = f"`sharing` holds for all GPUs of pool `{pool}`"
+            if pool != inventory.name:
+                note += f", which takes nodes of pool `{inventory.name}`"
+            shapes.append(_build_shape(what, change, note, placed, _count_gpus(fresh, placed), plan, inventory))
         if shapes:
             yield max(shapes, key=lambda shape: shape.saving)
 
 
-def _describe_partitions(placed: Mapping[str, Candidate], plan: Plan, inventory: PoolInventory) -> str:
-    others = [name for name, model in plan.models.items() if model.pool == inventory.name and name not in placed]
-    if not others:
-        return "`sharing` holds for all GPUs of the pool"
-    return f"`sharing` holds for all GPUs of a pool; these models need another one: {', '.join(others)}"
+def _list_slices() -> Iterator[Sharing]:
+    return (Sharing(shares=shares) for shares in _SLICES)
+
+
+def _list_instances(inventory: PoolInventory, models: int, known: Catalog) -> Iterator[Sharing]:
+    """Yield equal MIG instances, then the layouts of different ones that leave no memory slice free."""
+    yield from (Sharing(shares=shares, isolation="hardware") for shares in _SHARES)
+    table = known.mig(inventory.hosts[0].gpu)
+    if table and models <= _MOST_FOR_LAYOUTS:
+        yield from (Sharing(layout=layout, isolation="hardware") for layout in table.largest if len(layout) > 1)
+
+
+def _describe_sharing(sharing: Sharing) -> str:
+    if sharing.layout:
+        return f"{{layout: {{{', '.join(f'{profile}: {count}' for profile, count in sharing.layout.items())}}}}}"
+    return f"{{shares: {sharing.shares}{'' if sharing.isolation == 'none' else ', isolation: hardware'}}}"
+
+
+def _count_gpus(fresh: PoolInventory, placed: Mapping[str, Candidate]) -> int:
+    """Return the whole GPUs whose parts hold the models."""
+    assert fresh.partitioning
+    used: dict[str, int] = {}
+    for each in placed.values():
+        used[each.split.gpu.id] = used.get(each.split.gpu.id, 0) + each.replicas
+    return max(ceil(used.get(part.id, 0) / count) for part, count in fresh.partitioning.parts)
+
+
+def _write_sharing(
+    inventory: PoolInventory,
+    sharing: Sharing,
+    placed: Mapping[str, Candidate],
+    gpus: int,
+    plan: Plan,
+    loaded: LoadedFleet,
+) -> tuple[str, dict[str, Any]]:
+    """Return the pool and the change of the fleet file. If other models are on the pool, a new pool takes some of its
+    nodes."""
+    keys = sharing.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if sharing.layout:
+        keys.pop("isolation")
+    name, written = inventory.name, loaded.document.value(("pools", inventory.name))
+    if all(each in placed for each, model in plan.models.items() if model.pool == name):
+        return name, {"pools": {name: {"sharing": keys}}, "models": {each: {"pool": name} for each in placed}}
+    nodes = ceil(gpus / (inventory.pool.gpus_per_node or 1))
+    added, labels = f"{name}-shared", written.get("nodeSelector") or {}
+    while added in loaded.fleet.pools:
+        added += "-2"
+    rest = {"nodes": inventory.node_count - nodes, "nodeSelector": {**labels, _LABEL: name}}
+    parts = {**written, "nodes": nodes, "nodeSelector": {**labels, _LABEL: added}, "sharing": keys}
+    return added, {"pools": {name: rest, added: parts}, "models": {each: {"pool": added} for each in placed}}
 
 
 def _partition(inventory: PoolInventory, sharing: Sharing, loaded: LoadedFleet, known: Catalog) -> PoolInventory | None:
@@ -170,30 +222,37 @@ def _is_part_with_room(candidate: Candidate) -> bool:
 
 
 def _build_shape(
-    what: str, note: str, placed: Mapping[str, Candidate], gpus: int, plan: Plan, inventory: PoolInventory
+    what: str,
+    change: dict[str, Any],
+    note: str,
+    placed: Mapping[str, Candidate],
+    gpus: int,
+    plan: Plan,
+    inventory: PoolInventory,
 ) -> _Shape:
     now = sum(plan.models[name].replicas for name in placed)
     together = f"{', '.join(placed)}: {gpus} GPU{'s' if gpus > 1 else ''} instead of {now}"
     assert inventory.price
-    return _Shape(what, f"{together}; {note}", placed, gpus, now, inventory.price)
+    return _Shape(what, change, f"{together}; {note}", placed, gpus, now, inventory.price)
 
 
 def _describe(shape: _Shape, now: ModelPlan, candidate: Candidate) -> Alternative:
-    """Return the shape of one model, which pays for the GPUs in proportion to its parts."""
-    parts = {name: each.gpus for name, each in shape.placed.items()}
+    """Return the shape of one model. What whole GPUs save is divided in proportion to the parts."""
+    parts = {name: each.gpus * each.split.gpu.part for name, each in shape.placed.items()}
     gpus = shape.gpus * parts[now.model] / sum(parts.values())
-    price = gpus * shape.price
+    price = candidate.price_per_hour
     return Alternative(
         kind="sharing",
         what=shape.what,
+        change=shape.change,
         pool=now.pool,
         gpu=candidate.split.gpu_name,
-        gpus=round(gpus, 4),
+        gpus=round(candidate.gpus, 4),
         tensor_parallel_size=1,
         pipeline_parallel_size=1,
         replicas=candidate.replicas,
-        price_per_hour=round(price, 4),
-        saving_per_hour=round((now.price_per_hour or 0.0) - price, 4),
+        price_per_hour=None if price is None else round(price, 4),
+        saving_per_hour=round((now.price_per_hour or 0.0) - gpus * shape.price, 4),
         ttft_s=candidate.capacity.ttft_s,
         tpot_s=candidate.capacity.tpot_s,
         note=shape.note,

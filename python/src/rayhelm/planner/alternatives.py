@@ -6,12 +6,14 @@ Each is planned alone, with the GPUs that the plan leaves free and those of the 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
+from rayhelm.planner.alternative_change import confirm, pin_split
 from rayhelm.planner.alternative_pools import list_pools
 from rayhelm.planner.alternative_sharing import list_sharing
 from rayhelm.planner.placement.candidates import Candidate
@@ -46,8 +48,9 @@ def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = N
         now = plan.models[model_spec.name]
         if now.price_per_hour is None:
             continue
-        search = _Search(model_spec, now, plan, inventories, known)
-        listed = sorted([*search.list_all(), *shared.get(model_spec.name, ())], key=_get_order)
+        search = _Search(model_spec, now, plan, inventories, loaded, known)
+        every = [*search.list_all(), *shared.get(model_spec.name, ())]
+        listed = sorted(confirm(loaded, known, model_spec.name, every), key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
@@ -64,9 +67,13 @@ class _Search:
         now: ModelPlan,
         plan: Plan,
         inventories: Mapping[str, PoolInventory],
+        loaded: LoadedFleet,
         known: Catalog,
     ) -> None:
-        self._spec, self._now, self._plan, self._known = model_spec, now, plan, known
+        self._written: Mapping[str, Any] = loaded.document.value(("models", model_spec.name))
+        """The model in the fleet file."""
+        self._pools = frozenset(loaded.fleet.pools)
+        self._spec, self._now, self._plan, self._known, self._loaded = model_spec, now, plan, known, loaded
         self._inventories = {name: pool for name, pool in inventories.items() if pool.pool.cluster == now.cluster}
 
     def list_all(self) -> Iterator[Alternative]:
@@ -75,7 +82,7 @@ class _Search:
         yield from self._list_gpus()
         yield from self._list_pinned_away()
         yield from self._list_roles()
-        yield from list_pools(self._spec, self._now, self._plan, self._inventories)
+        yield from list_pools(self._spec, self._now, self._plan, self._inventories, loaded=self._loaded)
         yield from self._list_spare_replica()
 
     def _list_checkpoints(self) -> Iterator[Alternative]:
@@ -86,14 +93,17 @@ class _Search:
                 declared = self._spec.declared.model_copy(update={"source": model.id, "revision": None})
                 best = self._find_best(replace(self._spec, model=model, declared=declared))
                 note = "another checkpoint of the same model: check the quality of its answers"
-                yield from self._compare("checkpoint", f"source: {model.id}", best, note)
+                removed = dict.fromkeys(key for key in ("revision", "architecture") if key in self._written)
+                change = {**removed, "source": model.id}
+                yield from self._compare("checkpoint", f"source: {model.id}", best, note, change=change)
 
     def _list_sequences(self) -> Iterator[Alternative]:
         if not self._spec.generates or "max_num_seqs" in self._spec.declared.engine:
             return
         for count in _SEQUENCES:
             best = self._find_best(self._with(engine={**self._spec.declared.engine, "max_num_seqs": count}))
-            yield from self._compare("sequences", f"engine: {{max_num_seqs: {count}}}", best)
+            change = {"engine": {"max_num_seqs": count}}
+            yield from self._compare("sequences", f"engine: {{max_num_seqs: {count}}}", best, change=change)
 
     def _list_gpus(self) -> Iterator[Alternative]:
         """Yield the cheapest GPU that no pool has, at its price in the catalog."""
@@ -106,9 +116,25 @@ class _Search:
         spec = self._with(pool=None)
         options = ModelOptions(spec, PoolSplits(pools), None)
         best = find_cheapest(options, lambda candidate: True)
+        if best is None:
+            return
         note = "on demand, at the price of the catalog; a pool with it has to be added"
-        what = f"pools: {{NAME: {{gpu: {best.split.gpu.id}}}}}" if best else ""
-        yield from self._compare("gpu", what, best, note, is_new_pool=True)
+        name, pool = self._write_pool(best)
+        keys = ", ".join(f"{key}: {value}" for key, value in pool.items() if key != "cluster")
+        change = {"pool": name, "parallelism": pin_split(self._written, best)}
+        yield from self._compare(
+            "gpu", f"pools.{name}: {{{keys}}}", best, note, is_new_pool=True, change=change, pools={name: pool}
+        )
+
+    def _write_pool(self, best: Candidate) -> tuple[str, dict[str, Any]]:
+        """Return a new pool with the GPUs of a candidate, each replica on a node."""
+        name = best.split.gpu.id.lower()
+        while name in self._pools:
+            name += "-2"
+        pool: dict[str, Any] = {"gpu": best.split.gpu.id, "nodes": best.replicas}
+        if best.split.gpus_per_node > 1:
+            pool["gpusPerNode"] = best.split.gpus_per_node
+        return name, pool | ({"cluster": self._now.cluster} if self._now.cluster != "main" else {})
 
     def _list_pinned_away(self) -> Iterator[Alternative]:
         """Yield the cheapest shape on a pool of the fleet that the pins of the model exclude."""
@@ -116,12 +142,14 @@ class _Search:
         if declared.pool is None and declared.parallelism is None:
             return
         best = self._find_best(self._with(pool=None, parallelism=None))
-        keys = []
-        if best and best.split.inventory.name != self._now.pool:
-            keys.append(f"pool: {best.split.inventory.name}")
-        if best and declared.parallelism is not None:
-            keys.append(f"parallelism: {{tensor: {best.split.tp}, pipeline: {best.split.pp}}}")
-        yield from self._compare("pool", ", ".join(keys), best, "instead of what the fleet file pins")
+        if best is None:
+            return
+        change: dict[str, Any] = {}
+        if best.split.inventory.name != self._now.pool:
+            change["pool"] = best.split.inventory.name
+        if declared.parallelism is not None:
+            change["parallelism"] = pin_split(self._written, best)
+        yield from self._compare("pool", _describe(change), best, "instead of what the fleet file pins", change=change)
 
     def _list_roles(self) -> Iterator[Alternative]:
         """Yield prompts and answers on different replicas, where rayhelm serves them so. Only as an alternative: no
@@ -136,9 +164,12 @@ class _Search:
             return  # the fleet file would be refused
         pin = Parallelism(prefill_decode=True)
         best = self._find_best(self._with(pool=now.pool, parallelism=pin))
-        tensor = f"tensor: {best.split.tp}, " if best else ""
+        if best is None:
+            return
+        split = {"tensor": best.split.tp, "prefillDecode": True}
+        change = {"pool": now.pool, "parallelism": dict.fromkeys(self._written.get("parallelism") or {}) | split}
         note = "prompts and answers on different GPUs; the estimate was compared with no measurement of such replicas"
-        yield from self._compare("prefill/decode", f"parallelism: {{{tensor}prefillDecode: true}}", best, note)
+        yield from self._compare("prefill/decode", _describe({"parallelism": split}), best, note, change=change)
 
     def _list_spare_replica(self) -> Iterator[Alternative]:
         """Yield one replica more at the same split: the load still fits when one is lost."""
@@ -152,8 +183,18 @@ class _Search:
             data=now.data_parallel_size,
         )
         best = self._find_best(self._with(replicas=count, pool=now.pool, parallelism=pin))
+        if best is None:
+            return
+        change: dict[str, Any] = {"replicas": count}
+        alone = self._find_best(self._with(replicas=count))
+        if alone is None or (alone.split.inventory.name, alone.split.tp, alone.split.pp) != (
+            now.pool,
+            pin.tensor,
+            pin.pipeline,
+        ):
+            change |= {"pool": now.pool, "parallelism": pin_split(self._written, best)}
         note = "N+1: the load still fits when a replica or its node is lost"
-        yield from self._compare("spare replica", f"replicas: {count}", best, note, is_any_price=True)
+        yield from self._compare("spare replica", _describe(change), best, note, is_any_price=True, change=change)
 
     def _with(self, **update: object) -> ResolvedModelSpec:
         return replace(self._spec, declared=self._spec.declared.model_copy(update=update))
@@ -177,6 +218,8 @@ class _Search:
         *,
         is_new_pool: bool = False,
         is_any_price: bool = False,
+        change: Mapping[str, Any],
+        pools: Mapping[str, Any] | None = None,
     ) -> Iterator[Alternative]:
         price, now = best.price_per_hour if best else None, self._now.price_per_hour
         if best is None or price is None or now is None:
@@ -186,6 +229,7 @@ class _Search:
         yield Alternative(
             kind=kind,
             what=what,
+            change={"models": {self._spec.name: dict(change)}} | ({"pools": dict(pools)} if pools else {}),
             pool="" if is_new_pool else best.split.inventory.name,
             gpu=best.split.gpu_name,
             gpus=round(best.gpus, 4),
@@ -198,6 +242,17 @@ class _Search:
             tpot_s=best.capacity.tpot_s,
             note=note,
         )
+
+
+def _describe(change: Mapping[str, Any]) -> str:
+    """Return keys of a model as text, without those that are removed."""
+    parts = []
+    for key, value in change.items():
+        if isinstance(value, Mapping):
+            value = "{" + _describe(value) + "}"
+        if value is not None:
+            parts.append(f"{key}: {str(value).lower() if isinstance(value, bool) else value}")
+    return ", ".join(parts)
 
 
 def _build_pool(gpu: GpuKind) -> PoolInventory:

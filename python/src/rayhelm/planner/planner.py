@@ -17,7 +17,12 @@ from rayhelm.planner.kubernetes import warn_old_kubernetes
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
 from rayhelm.planner.place import Placement, list_placements
-from rayhelm.planner.placement.inventory import PoolInventory, build_inventories, warn_ambiguous_gpus
+from rayhelm.planner.placement.inventory import (
+    PoolInventory,
+    build_inventories,
+    warn_ambiguous_gpus,
+    warn_unknown_prices,
+)
 from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.measured_speed import warn_speed_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
@@ -76,6 +81,7 @@ def _build_plan(
         overrides=plan_overrides(loaded.fleet),
         warnings=(
             *warn_ambiguous_gpus(loaded, known),
+            *warn_unknown_prices(inventories.values()),
             *warn_measurements(loaded, inventories.values()),
             *warn_speed_measurements(loaded, model_specs),
             *warn_idle_shares(inventories.values()),

@@ -7,6 +7,7 @@ from math import floor
 
 from rayhelm.catalog import Catalog
 from rayhelm.errors import Fix, Problem
+from rayhelm.planner.explain.two_pools import advise_two_pools
 from rayhelm.planner.memory.fit import fit
 from rayhelm.planner.memory.fit_fixes import FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
@@ -70,7 +71,7 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
-    first, *others = _list_capacity_fixes(model_spec, best, possible)
+    first, *others = [*_list_capacity_fixes(model_spec, best, possible), *advise_two_pools(model_spec, found)]
     return loaded.document.problem(("models", model_spec.name), message, first, alternatives=others)
 
 

@@ -8,7 +8,7 @@ from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory
 
-__all__ = ["Assignment", "Hosts", "Value"]
+__all__ = ["Assignment", "Hosts", "Value", "is_better"]
 
 Value = tuple[float, ...]
 """Models without room, models with each fault of `choose`, and the cost of all GPUs that pods hold."""
@@ -17,6 +17,8 @@ Hosts = tuple[HostInventory, ...]
 Allocated = list[tuple[list[float], list[str], int]]
 """Of each host of a pool: free fractions, owners, and the number of free GPUs."""
 
+_LEAST_GAIN = 0.01
+"""Part of the cost of the models that move which a change must save: a smaller gain is not worth other pools."""
 UNPLACED = (1.0,) + (0.0,) * FLAGS
 
 
@@ -196,3 +198,10 @@ def _copy_hosts(inventory: PoolInventory) -> Allocated:
 def _restore_hosts(inventory: PoolInventory, saved: Allocated) -> None:
     for host, (free, owners, count) in zip(inventory.hosts, saved, strict=True):
         host.free, host.owners, host.free_gpu_count = free[:], owners[:], count
+
+
+def is_better(after: Value, before: Value, moved: float) -> bool:
+    """Return whether models get room, lose a fault, or save enough."""
+    if after[:-1] != before[:-1]:
+        return after[:-1] < before[:-1]
+    return before[-1] - after[-1] > max(_LEAST_GAIN * moved, 1e-6)

@@ -1,23 +1,23 @@
 """Improve a placement: models that were placed first may give up GPUs that others need more.
 
 A deterministic local search. Its start is the placement of the models one by one. A model that has a better candidate
-without room takes it, and the models in its way move. A change is kept only if the whole fleet gets better, so fleets
-without scarce GPUs keep the first placement.
+without room takes it, and the models in its way move. Where that finds no more, a few models at a time are placed again
+together. A change is kept only if the whole fleet gets better, so fleets without scarce GPUs keep the first placement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice, takewhile
+from itertools import combinations, islice
 
-from rayhelm.planner.placement.assignment import Assignment, Value
+from rayhelm.planner.placement.assignment import Assignment, Value, is_better
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.options import ModelOptions
+from rayhelm.planner.placement.ranked_candidates import NEVER, RankedCandidates
+from rayhelm.planner.placement.reassign import Reassignment
 
 __all__ = ["Move", "improve"]
-
-Rank = tuple[float, ...]
 
 _ROUNDS = 8
 _MOST_WORK = 60_000
@@ -25,18 +25,13 @@ _MOST_WORK = 60_000
 _WORK_OF_TRIAL = 10
 _MOST_BETTER = 12
 """Better candidates of a model that are tried, the best first."""
-_MOST_GROWTH = 4.0
-"""Factor on the first cost from which all candidates are evaluated."""
 _MOST_IN_PAIRS = 5
-_NEVER = float("inf")
 _MOST_VICTIMS = 8
 """Models of a pool that may move for another one, those that lose least first."""
 _MOST_CHAINED = 1
 """Models that move for a model that moves."""
 _MOST_PUSHED = 4
 """Candidates that such a model tries."""
-_LEAST_GAIN = 0.01
-"""Part of the cost of the models that move which a change must save: a smaller gain is not worth other pools."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +54,8 @@ def improve(
     for _ in range(_ROUNDS):
         found = [move for name in _sort_by_need(assignment, improvable) if (move := search.improve_model(name))]
         found += search.relocate_models(_sort_by_need(assignment, improvable))
+        if not found:
+            found = [Move(names) for names in search.reassign_models(_sort_by_need(assignment, improvable))]
         moves += found
         improvable = improvable | {name for move in found for name in move.models}
         if not found:
@@ -76,47 +73,16 @@ def _sort_by_need(assignment: Assignment, names: set[str]) -> list[str]:
     return sorted(names, key=sort_key)
 
 
-class _RankedCandidates:
-    """The candidates of each model, the best first, regardless of room. Expensive ones are evaluated on demand."""
-
-    def __init__(self, options: Mapping[str, ModelOptions]) -> None:
-        self._options = options
-        self._found: dict[str, tuple[float, list[tuple[Rank, Candidate]]]] = {}
-
-    def iterate(self, name: str, most: float, first: float = 0.0) -> Iterator[tuple[Rank, Candidate]]:
-        """Yield candidates with their rank: those without a fault that cost at most `most`, and all if it is infinite.
-        `first`: cost up to which they are evaluated at once; more are evaluated when they are asked for."""
-        known, limit = 0, min(most, first or most)
-        while True:
-            found = self._list(name, limit)
-            yield from found[known:]
-            if limit >= most:
-                return
-            known, limit = len(found), _NEVER if limit > first * _MOST_GROWTH else min(most, limit * 2)
-
-    def _list(self, name: str, most: float) -> list[tuple[Rank, Candidate]]:
-        """List candidates, the best first. Below an infinite cost only those without a fault are complete, so others
-        are left out."""
-        listed, found = self._found.get(name, (0.0, []))
-        if most > listed:
-            options = self._options[name]
-            found = [(rank(each, options.by_price), each) for each in options.list_up_to(most)]
-            found.sort(key=lambda pair: (pair[0], pair[1].split.inventory.name))
-            self._found[name] = (most, found)
-        if most == _NEVER:
-            return found
-        return list(takewhile(lambda pair: not any(pair[0][:FLAGS]) and pair[0][FLAGS] <= most, found))
-
-
 class _Search:
     def __init__(
         self, assignment: Assignment, options: Mapping[str, ModelOptions], groups: Mapping[str, frozenset[str]]
     ) -> None:
         self._assignment, self._options, self._groups = assignment, options, groups
-        self._ranked = _RankedCandidates(options)
+        self._ranked = RankedCandidates(options)
         self._moving: dict[str, Candidate | None] = {}
         """Candidates before the change that is tried."""
         self._work = 0
+        self._reassignment = Reassignment(assignment, options, self._ranked, self._is_allowed)
 
     def improve_model(self, name: str) -> Move | None:
         """Give a model a better candidate if the fleet gets better by it."""
@@ -146,6 +112,10 @@ class _Search:
             if len(others) > 1 and self._work < _MOST_WORK and (move := self._relocate(name, others))
         ]
 
+    def reassign_models(self, improvable: Sequence[str]) -> list[tuple[str, ...]]:
+        """Place a few models at a time again, all of them together; return those that changed."""
+        return self._reassignment.run([name for name in improvable if self._is_comparable(name)])
+
     def _relocate(self, name: str, others: Mapping[str, Candidate]) -> Move | None:
         """Give the room of a model to others, and place it again. Undo it if the fleet is not better."""
         state, now = self._assignment, self._assignment.candidates[name]
@@ -160,7 +130,7 @@ class _Search:
                     self._move_over(other, better)
             moved = sum(self._get_cost_of(each, old) for each, old in self._moving.items())
             is_done = len(self._moving) > 1 and self._place_again(name, before, 0)
-            if is_done and _is_better(state.value, before, moved):
+            if is_done and is_better(state.value, before, moved):
                 state.commit()
                 return Move(tuple(self._moving))
         state.undo()
@@ -192,7 +162,7 @@ class _Search:
             state.remove(names)
             and state.add(name, better)
             and all(self._place_again(victim, before, _MOST_CHAINED) for victim in victims)
-            and _is_better(state.value, before, moved)
+            and is_better(state.value, before, moved)
         )
         if is_done:
             state.commit()
@@ -205,12 +175,12 @@ class _Search:
         many more models may move for it, one after the other."""
         state, now = self._assignment, self._moving[victim]
         is_about_cost = None not in self._moving.values() and state.value[1:-1] == before[1:-1]
-        spare = before[-1] - state.value[-1] if is_about_cost else _NEVER
-        most, cost = _NEVER if now is None or now.share < 1 else spare, self._get_cost_of(victim, now)
+        spare = before[-1] - state.value[-1] if is_about_cost else NEVER
+        most, cost = NEVER if now is None or now.share < 1 else spare, self._get_cost_of(victim, now)
         for _, candidate in self._ranked.iterate(victim, most, cost):
             if self._is_allowed(victim, candidate) and state.add(victim, candidate):
                 return True
-        if not chained or most == _NEVER:
+        if not chained or most == NEVER:
             return False
         found = self._ranked.iterate(victim, most, cost)
         allowed = ((key[FLAGS], each) for key, each in found if self._is_allowed(victim, each))
@@ -276,9 +246,9 @@ class _Search:
         """Return what a model saves with a candidate; infinite if more than the cost gets better."""
         now, by_price = self._assignment.candidates[name], self._options[name].by_price
         if now is None or now.share < 1:
-            return _NEVER
+            return NEVER
         before, after = rank(now, by_price), rank(better, by_price)
-        return before[FLAGS] - after[FLAGS] if before[:FLAGS] == after[:FLAGS] else _NEVER
+        return before[FLAGS] - after[FLAGS] if before[:FLAGS] == after[:FLAGS] else NEVER
 
     def _estimate_loss(self, name: str, inventory: PoolInventory, most: float) -> float:
         """Return how much a model loses at least if it leaves a pool, without regard to room; infinite if that is more
@@ -290,7 +260,7 @@ class _Search:
         for key, each in self._ranked.iterate(name, cost + most, cost):
             if each.split.inventory is not inventory and self._is_allowed(name, each):
                 return max(0.0, key[FLAGS] - cost)
-        return _NEVER
+        return NEVER
 
     def _is_comparable(self, name: str) -> bool:
         """Return whether the cost of a model is part of the cost of the fleet, and not of another kind."""
@@ -309,7 +279,7 @@ class _Search:
 def _limit_cost(now: Candidate | None, *, by_price: bool) -> float:
     """Return what a better candidate may cost: as much as now; for a fraction, as much as its whole GPU."""
     if now is None:
-        return _NEVER
+        return NEVER
     if now.share == 1:
         return rank(now, by_price)[FLAGS]
     return now.replicas * ((now.split.price_per_hour or 0.0) if by_price else now.split.memory_gib)
@@ -318,10 +288,3 @@ def _limit_cost(now: Candidate | None, *, by_price: bool) -> float:
 def _may_join(now: Candidate, other: Candidate) -> bool:
     """Return whether a model on a fraction could take the rest of a GPU that its service holds on another pool."""
     return now.share < 1 and other.share < 1 and other.split.inventory is not now.split.inventory
-
-
-def _is_better(after: Value, before: Value, moved: float) -> bool:
-    """Return whether models get room, lose a fault, or save enough."""
-    if after[:-1] != before[:-1]:
-        return after[:-1] < before[:-1]
-    return before[-1] - after[-1] > max(_LEAST_GAIN * moved, 1e-6)

@@ -1,6 +1,6 @@
 """Hosts and GPUs of each pool, and which of them are free."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 
-__all__ = ["HostInventory", "PoolInventory", "build_inventories", "warn_ambiguous_gpus"]
+__all__ = ["HostInventory", "PoolInventory", "build_inventories", "warn_ambiguous_gpus", "warn_unknown_prices"]
 
 
 @dataclass(eq=False)
@@ -140,6 +140,18 @@ def warn_ambiguous_gpus(loaded: LoadedFleet, catalog: Catalog) -> Iterator[str]:
         for written in dict.fromkeys([pool.gpu, *(host.gpu for host in pool.hosts)]):
             if written and (explained := catalog.explain_gpu_name(written)):
                 yield f"pool `{name}`: {explained}"
+
+
+def warn_unknown_prices(inventories: Iterable[PoolInventory]) -> Iterator[str]:
+    """Yield warnings: pools of unknown price beside others with a price, because of which prices are not compared."""
+    by_pool = {each.name: [host.gpu.id for host in each.hosts if each.host_price(host) is None] for each in inventories}
+    if not all(by_pool.values()):
+        for name, gpus in by_pool.items():
+            if gpus:
+                yield (
+                    f"pool `{name}`: the price of {gpus[0]} is unknown, so models that fit on it are compared by GPU"
+                    " memory and not by price: set `price` of the pool, USD per GPU and hour"
+                )
 
 
 def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolInventory:

@@ -121,8 +121,9 @@ class ModelOptions:
         `by_price`. Ends once `is_decided` holds for that cost; splits over hosts with a measured network still follow,
         because the plan says what the measurement decided.
 
-        Once a pipeline with room fits with certainty, longer ones of the same TP on the pool are left out."""
-        enough: dict[tuple[str, int], int] = {}
+        Once a pipeline with room fits with certainty, longer ones of the same TP on the pool are left out, unless one
+        of their replicas costs less than all replicas of the shorter one."""
+        enough: dict[tuple[str, int], tuple[int, float]] = {}
         for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
             shape, where = each.representative, (each.inventory.name, each.representative.tp)
             if is_decided(each.cost * self._factor):
@@ -130,14 +131,20 @@ class ModelOptions:
                     return
                 if shape.nodes == 1 or not each.inventory.network.basis:
                     continue
-            if shape.pp > enough.get(where, shape.pp):
+            if where in enough and shape.pp > enough[where][0] and self._find_cost(shape, each) >= enough[where][1]:
                 continue
             found = self._evaluated.get(each.alike, ())
             if not found or not all(self._is_decided_on(one, each.inventory, is_decided) for one in found):
                 found = self._evaluate(each)
                 yield from found
-            if _is_safe(found[0]) and found[0].split.has_room_in(each.inventory):
-                enough[where] = shape.pp
+            first = found[0]
+            if isinstance(first, Candidate) and _is_safe(first) and first.split.has_room_in(each.inventory):
+                cost = self._find_cost(shape, each) * first.replicas
+                enough[where] = min(enough.get(where, (shape.pp, cost)), (shape.pp, cost), key=lambda one: one[1])
+
+    def _find_cost(self, shape: ModelSplit, each: _PoolSplit) -> float:
+        """Return the cost of one replica of a split on whole GPUs of a pool."""
+        return (shape.get_price_in(each.inventory) or 0.0) if self.by_price else shape.memory_gib
 
     def _is_decided_on(
         self, found: Candidate | RejectedSplit, inventory: PoolInventory, is_decided: Callable[[float], bool]
@@ -177,9 +184,7 @@ class ModelOptions:
         )
 
 
-def _is_safe(found: Candidate | RejectedSplit) -> bool:
-    if isinstance(found, RejectedSplit):
-        return False
+def _is_safe(found: Candidate) -> bool:
     _, is_tight, has_shorter_context, _, is_eager = found.faults
     return not (is_tight or is_eager or has_shorter_context)
 
