@@ -108,6 +108,25 @@ def test_mig_instances_of_different_sizes_are_proposed_when_they_save_more() -> 
     assert "a, b, c: 1 GPU instead of 3" in shapes[0].note
 
 
+def test_limit_of_a_tenant_is_part_of_the_change_when_it_is_too_low() -> None:
+    owned = DENSE + "tenants: {team: {gpus: 4, models: [pinned, chat, answers]}}\nservices: {pinned: {tenant: team}}\n"
+    (spare,) = [each for name, each in list_all(owned) if name == "pinned" and each.kind == "spare replica"]
+    assert spare.change["tenants"] == {"team": {"gpus": 8}}
+    assert spare.note.endswith("needs `tenants.team.gpus: 8`")
+    changed = apply_change(yaml.safe_load(owned), spare.change)
+    assert plan(yaml.safe_dump(changed)).models["pinned"].price_per_hour == spare.price_per_hour
+
+
+def test_models_that_serve_one_name_change_their_checkpoint_together() -> None:
+    copy = f"{{source: Qwen/Qwen3-32B, context: 8192, pool: main, servedAs: {{model: answers}}, {_TRAFFIC % 1}}}"
+    found = list_all(DENSE.rstrip() + f"\n  copy: {copy}\n")
+    shapes = [each for name, each in found if name == "answers" and each.kind == "checkpoint"]
+    assert shapes
+    for each in shapes:
+        assert each.change["models"]["copy"] == each.change["models"]["answers"]
+        assert "also of `copy`" in each.note
+
+
 @pytest.mark.parametrize(
     ("data", "change", "result"),
     [

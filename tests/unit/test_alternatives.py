@@ -79,7 +79,8 @@ def test_spot_keeps_half_of_the_replicas_on_demand() -> None:
 
 
 def test_spot_takes_the_price_of_a_spot_pool_of_the_fleet() -> None:
-    pool = "  spare: {gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, spot: karpenter, price: 1 USD/h, nodeSelector: {a: b}}\n"
+    size = "gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8"
+    pool = f"  spare: {{{size}, spot: karpenter, price: 1 USD/h, nodeSelector: {{a: b}}}}\n"
     fleet = LARGE.replace("nodes: 4, gpus", "nodes: 4, nodeSelector: {a: c}, gpus").replace("models:", pool + "models:")
     (spot,) = find(fleet.replace("context: 4096", "context: 4096, pool: main"), "chat", "spot")
     assert spot.price_per_hour == pytest.approx(6 + 2)

@@ -29,6 +29,14 @@ def test_placement_is_between_the_optimum_and_one_by_one(gap: ModuleType, seed: 
     assert found["one_by_one_cost"] is None or found["cost"] <= found["one_by_one_cost"] + 1e-6
 
 
+@pytest.mark.parametrize("seed", [9, 47])
+def test_placement_is_the_optimum_where_single_moves_do_not_find_it(gap: ModuleType, seed: int) -> None:
+    """9: several models have to move at once. 47: a longer pipeline with one replica is cheaper than two short ones."""
+    found = gap.compare(gap.generate_scarce_fleet(seed))
+    assert found["is_proven"]
+    assert found["cost"] == pytest.approx(found["best_cost"])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plan_of_a_scarce_fleet_is_the_same_each_time(gap: ModuleType, seed: int) -> None:
     fleet = gap.generate_scarce_fleet(seed)

@@ -1,5 +1,7 @@
 """Models that were placed first give up GPUs that others need more."""
 
+import re
+
 import pytest
 
 from rayhelm.errors import FleetError
@@ -57,6 +59,36 @@ def test_models_that_never_fit_together_are_refused_with_a_fix() -> None:
     (problem,) = error.value.problems
     assert "has room for 0" in problem.message
     assert problem.fix
+
+
+def test_refusal_names_two_pools_that_have_room_together() -> None:
+    pools = """
+  one: {gpu: H100-SXM-80GB, nodes: 1, price: 3 USD/h, nodeSelector: {pool: one}}
+  two: {gpu: L40S-48GB, nodes: 4, price: 1 USD/h, nodeSelector: {pool: two}}
+"""
+    load = "traffic: {requestsPerSecond: %s, inputTokens: 1000, outputTokens: 200}"
+    source = "source: Qwen/Qwen3-8B, context: 4096"
+    with pytest.raises(FleetError) as error:
+        plan(fleet(pools, chat=f"{{{source}, {load % 30}}}"))
+    (problem,) = error.value.problems
+    (advice,) = [fix.why for fix in problem.alternatives if fix.is_advice]
+    first, second = re.findall(r"(pool: \w+, replicas: \d+, parallelism: \{.*?\})", advice)
+    joined = plan(
+        fleet(
+            pools,
+            chat=f"{{{source}, {first}, {load % 12}}}",
+            more=f"{{{source}, {second}, {load % 18}, servedAs: {{model: chat}}}}",
+        )
+    )
+    assert pools_of(joined) == {"chat": "one", "more": "two"}
+
+
+def test_unknown_price_beside_known_ones_is_warned_of() -> None:
+    pools = POOLS.replace("RTX-A4000-16GB", "B300-SXM-288GB").replace(", price: 2 USD/h", "")
+    found = plan(fleet(pools, longer=LONGER))
+    (warning,) = [text for text in found.warnings if "is unknown" in text]
+    assert warning.startswith("pool `small`: the price of B300-SXM-288GB is unknown")
+    assert not [text for text in plan(fleet(POOLS, longer=LONGER)).warnings if "is unknown" in text]
 
 
 def test_pinned_pool_stays_when_moving_would_be_cheaper() -> None:

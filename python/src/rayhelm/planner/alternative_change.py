@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rayhelm.catalog import Catalog
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import Plan
@@ -46,21 +46,46 @@ def plan_with(loaded: LoadedFleet, change: Change, known: Catalog | None = None)
 
 def confirm(loaded: LoadedFleet, known: Catalog, model: str, found: Iterable[Alternative]) -> list[Alternative]:
     """Return the alternatives whose price the plan of the changed fleet has too. Others would take GPUs that the plan
-    then gives to another model, or break a rule of the fleet. All of a large fleet are returned as they are."""
+    then gives to another model, or break a rule of the fleet. A limit of a tenant that is too low becomes part of the
+    change. All of a large fleet are returned as they are."""
     if len(loaded.fleet.models) > _MOST_CONFIRMED:
         return list(found)
-    return [each for each in found if each.price_per_hour is None or _is_planned(loaded, known, model, each)]
+    return [done for each in found if (done := _confirm(loaded, known, model, each))]
 
 
-def _is_planned(loaded: LoadedFleet, known: Catalog, model: str, each: Alternative) -> bool:
+def _confirm(loaded: LoadedFleet, known: Catalog, model: str, each: Alternative) -> Alternative | None:
+    if each.price_per_hour is None:
+        return each
     try:
         planned = plan_with(loaded, each.change, known)
-    except FleetError:
-        return False
+    except FleetError as error:
+        limits = _find_limits(error)
+        if not limits or limits.items() <= each.change.get("tenants", {}).items():
+            return None
+        needed = ", ".join(f"`tenants.{tenant}.gpus: {keys['gpus']}`" for tenant, keys in limits.items())
+        note = "; ".join(part for part in (each.note, f"needs {needed}") if part)
+        return _confirm(
+            loaded,
+            known,
+            model,
+            each.model_copy(update={"change": apply_change(each.change, {"tenants": limits}), "note": note}),
+        )
     added = [name for name in planned.models if name not in loaded.fleet.models]
     prices = [planned.models[name].price_per_hour for name in (model, *added)]
     total = sum(price or 0.0 for price in prices)
-    return None not in prices and abs(total - (each.price_per_hour or 0.0)) <= 1e-3 * total + 1e-4
+    is_same = None not in prices and abs(total - each.price_per_hour) <= 1e-3 * total + 1e-4
+    return each if is_same else None
+
+
+def _find_limits(error: FleetError) -> dict[str, Change]:
+    """Return the limits of tenants that would allow the GPUs; nothing if there is another problem."""
+    limits: dict[str, Change] = {}
+    for problem in error.problems:
+        section, _, rest = problem.path.partition(".")
+        if section != "tenants" or not rest.endswith(".gpus") or not isinstance(problem.fix, Fix):
+            return {}
+        limits[rest.removesuffix(".gpus")] = {"gpus": problem.fix.value}
+    return limits
 
 
 def pin_split(written: Mapping[str, Any], candidate: Candidate) -> Change:

@@ -92,10 +92,24 @@ class _Search:
             if count_weights(model).bytes < size and _is_same_model(model, self._spec.model):
                 declared = self._spec.declared.model_copy(update={"source": model.id, "revision": None})
                 best = self._find_best(replace(self._spec, model=model, declared=declared))
+                others = self._list_copies()
                 note = "another checkpoint of the same model: check the quality of its answers"
+                if others:
+                    note += f"; also of {' and '.join(f'`{name}`' for name in others)}, which serves the same name"
                 removed = dict.fromkeys(key for key in ("revision", "architecture") if key in self._written)
                 change = {**removed, "source": model.id}
-                yield from self._compare("checkpoint", f"source: {model.id}", best, note, change=change)
+                yield from self._compare(
+                    "checkpoint", f"source: {model.id}", best, note, change=change, others=dict.fromkeys(others, change)
+                )
+
+    def _list_copies(self) -> list[str]:
+        """Return the models that serve the same name and version, so that they need the same weights."""
+        now = self._now
+        return [
+            name
+            for name, each in self._plan.models.items()
+            if name != now.model and (each.served_as, each.version) == (now.served_as, now.version)
+        ]
 
     def _list_sequences(self) -> Iterator[Alternative]:
         if not self._spec.generates or "max_num_seqs" in self._spec.declared.engine:
@@ -220,6 +234,7 @@ class _Search:
         is_any_price: bool = False,
         change: Mapping[str, Any],
         pools: Mapping[str, Any] | None = None,
+        others: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Iterator[Alternative]:
         price, now = best.price_per_hour if best else None, self._now.price_per_hour
         if best is None or price is None or now is None:
@@ -229,7 +244,8 @@ class _Search:
         yield Alternative(
             kind=kind,
             what=what,
-            change={"models": {self._spec.name: dict(change)}} | ({"pools": dict(pools)} if pools else {}),
+            change={"models": {**(others or {}), self._spec.name: dict(change)}}
+            | ({"pools": dict(pools)} if pools else {}),
             pool="" if is_new_pool else best.split.inventory.name,
             gpu=best.split.gpu_name,
             gpus=round(best.gpus, 4),
