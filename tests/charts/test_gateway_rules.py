@@ -34,6 +34,19 @@ def test_valid_values_are_accepted(good: Values) -> None:
     assert CHART.broken(good) == ""
 
 
+@pytest.mark.parametrize(
+    ("mebibytes", "connections", "cores", "need"),
+    [(1, 1000, 2, "1652Mi"), (1, 200, 2, "395Mi"), (4, 30, 2, "311Mi"), (16, 8, 2, "514Mi"), (16, 8, 4, "771Mi")],
+)
+def test_required_memory_counts_connections_and_threads(
+    mebibytes: int, connections: int, cores: int, need: str
+) -> None:
+    limits = {"bodyBytes": mebibytes * 2**20, "connections": connections}
+    resources = {"limits": {"cpu": str(cores), "memory": "1Mi"}}
+    problem = CHART.refused("body-memory", {"limits": limits, "resources": resources})
+    assert yaml.safe_load(problem.fix) == {"resources": {"limits": {"memory": need}}}
+
+
 def test_models_may_share_an_application_when_bodies_are_read() -> None:
     one = example("gateway/minimal")["models"]["llama-8b"]
     other = {**one, "task": "transcribe", "path": "/audio"}

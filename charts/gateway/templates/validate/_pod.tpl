@@ -22,10 +22,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* Memory that a pod may need, in MiB. Measured: an incomplete body takes up to 1.5 buffers. A response larger than a
-       buffer that its client does not read takes more than two. */ -}}
+{{- /* Memory that a pod may need, in MiB. Measured: an incomplete body takes up to 1.5 buffers, and each thread keeps up to 8:
+       of HAProxy, and copies in Lua. A response larger than a buffer that its client does not read takes more than two. */ -}}
 {{- define "gateway.memoryNeeded" -}}
-{{- $buffers := mulf 1.5 .limits.connections (include "gateway.bufferBytes" . | float64) }}
+{{- $count := addf (mulf 1.5 .limits.connections) (mulf 8 (include "gateway.threads" . | float64)) }}
+{{- $buffers := mulf $count (include "gateway.bufferBytes" . | float64) }}
 {{- add 64 (divf $buffers 1048576 | ceil | int64) }}
 {{- end }}
 
