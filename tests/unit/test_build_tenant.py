@@ -141,6 +141,25 @@ def test_gateway_with_tls_inside_the_cluster_only_has_no_load_balancer() -> None
     assert list(found.network_policy.allowed_clients) == ["apps"]
 
 
+def test_gateway_and_services_have_the_serve_tls_of_the_cluster() -> None:
+    found = render_text(FLEET % ", serveTls: {certificateAuthority: {secret: serve-ca, key: root.pem}}")
+    gateway = release(found, "gateway/gateway.yaml").values
+    assert isinstance(gateway, GatewayValues)
+    assert {name: values.serve.tls.secret_name for name, values in found.values.items()} == {
+        name: f"{name}-serve-tls" for name in found.plan.services
+    }
+    authority = gateway.upstream_tls.certificate_authority
+    assert (authority.config_map_name, authority.secret_name, authority.key) == ("", "serve-ca", "root.pem")
+    ends = [
+        end
+        for model in gateway.models.values()
+        for version in model.versions.values()
+        for end in version.endpoints.values()
+    ]
+    assert ends
+    assert all(end.tls for end in ends)
+
+
 def test_gateway_allows_only_the_namespaces_of_the_fleet() -> None:
     clients = render_gateway(FLEET % ", gateway: {allowedClients: [apps, nginx]}").network_policy.allowed_clients
     assert {peer.namespace for peer in clients.values()} == {"apps", "nginx"}
@@ -295,8 +314,8 @@ def test_quotas_of_a_reference_fleet_allow_every_pod(name: str) -> None:
 @pytest.mark.parametrize("name", FLEETS)
 def test_every_model_of_a_reference_fleet_has_a_gateway(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
-    behind = [model for plan in rendered.plan.gateways.values() for model in plan.models]
-    assert sorted(behind) == sorted({plan.served_as for plan in rendered.plan.models.values()})
+    behind = sorted((cluster, model) for cluster, plan in rendered.plan.gateways.items() for model in plan.models)
+    assert behind == sorted({(plan.cluster, plan.served_as) for plan in rendered.plan.models.values()})
     assert not [warning for warning in rendered.plan.warnings if not re.search("is unused|aliases", warning)]
 
 

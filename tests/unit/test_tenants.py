@@ -145,6 +145,21 @@ def test_wrong_tls_of_the_gateway_is_refused(tls: str, field: str, why: str, fix
     assert fix in str(found[0].fix)
 
 
+@pytest.mark.parametrize(
+    ("tls", "field", "why"),
+    [
+        ("{}", ".certificateAuthority", "missing"),
+        ("{certificateAuthority: {}}", ".certificateAuthority", "exactly one of `configMap` and `secret`"),
+        ("{certificateAuthority: {configMap: a, secret: b}}", ".certificateAuthority", "exactly one of"),
+    ],
+)
+def test_wrong_serve_tls_is_refused(tls: str, field: str, why: str) -> None:
+    (problem,) = problems(SMALL + f"clusters: {{main: {{serveTls: {tls}}}}}\n")
+    assert (problem.path, problem.line) == (f"clusters.main.serveTls{field}", 6)
+    assert why in problem.message
+    assert problem.fix
+
+
 def test_service_account_without_namespace_is_refused() -> None:
     problem = the_problem(SMALL + "tenants: {a: {access: {deployers: {serviceAccounts: [deployer]}}}}\n")
     assert str(problem.fix) == "serviceAccounts: [pipelines/deployer]   # namespace/name"

@@ -58,7 +58,7 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   default-server inter {{ $interval }}ms fastinter {{ min 250 $interval }}ms fall {{ int $v.health.failures }} rise 2
   {{- $servers := list }}
   {{- range $key, $endpoint := $version.endpoints }}
-  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  {{- $address := include "gateway.endpointAddress" (dict "root" $data.root "v" $v "endpoint" $endpoint) }}
   {{- $servers = append $servers (printf "server %s %s %s" $key $address $resolve) }}
   server {{ $key }} {{ $address }} check
   {{- if $unchecked }}

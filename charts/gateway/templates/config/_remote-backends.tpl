@@ -78,7 +78,7 @@ backend {{ $backend }}
   http-response return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { status 401 403 404 503 }
   default-server resolvers dns resolve-prefer ipv4 init-addr libc,none observe layer4 error-limit 1 on-error mark-down
   default-server inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall 2 rise 2
-  server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check ssl verify required ca-file remote/{{ $remote }}/ca.crt sni str({{ $host }}) check-sni {{ $host }} verifyhost {{ $host }} ssl-min-ver TLSv1.2 alpn http/1.1 check-alpn http/1.1
+  server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check {{ include "gateway.verifiedTls" (dict "ca" (printf "remote/%s/ca.crt" $remote) "name" $host) }}
 {{ end }}
 {{- end }}
 {{- end }}

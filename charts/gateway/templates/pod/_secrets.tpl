@@ -9,13 +9,11 @@
       - {key: key, path: remote/{{ $name }}/key}
       - {key: accepted, path: keys/@{{ $name }}/keys}
 {{- if $remote.models }}
-{{- $ca := $remote.certificateAuthority }}
-- {{ ternary "configMap" "secret" (ne $ca.configMapName "") }}:
-    name: {{ $ca.configMapName | default $ca.secretName }}
-    items:
-      - key: {{ $ca.key | quote }}
-        path: remote/{{ $name }}/ca.crt
+{{- include "gateway.authoritySource" (dict "ca" $remote.certificateAuthority "path" (printf "remote/%s/ca.crt" $name)) }}
 {{- end }}
+{{- end }}
+{{- if include "gateway.hasUpstreamTls" . | trim }}
+{{- include "gateway.authoritySource" (dict "ca" .upstreamTls.certificateAuthority "path" "upstream/ca.crt") }}
 {{- end }}
 {{- if eq .exposure.kind "TLS" }}
 {{- range .exposure.tls.secretNames }}
@@ -26,4 +24,13 @@
       - {key: tls.key, path: tls/{{ . }}.crt.key}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "gateway.authoritySource" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.authoritySource" "given" . "names" (list "ca" "path")) }}
+- {{ ternary "configMap" "secret" (ne .ca.configMapName "") }}:
+    name: {{ .ca.configMapName | default .ca.secretName }}
+    items:
+      - key: {{ .ca.key | quote }}
+        path: {{ .path }}
 {{- end }}

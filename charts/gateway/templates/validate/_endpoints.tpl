@@ -14,8 +14,15 @@
 {{- if and $v.networkPolicy.enabled $end.host (not (or $end.peer.namespace $end.cidrs)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "endpoint-egress" "words" (dict "path" $path "host" $end.host "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
+{{- if and $end.tls (not $end.serverName) (regexMatch "^[0-9.]+$" $end.host) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "upstream-server-name" "words" (dict "path" $path "host" $end.host "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- $ca := .upstreamTls.certificateAuthority }}
+{{- if and (include "gateway.hasUpstreamTls" . | trim) (eq (empty $ca.configMapName) (empty $ca.secretName)) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "upstream-ca" "words" dict) }}
 {{- end }}
 {{- include "gateway.validateUnread" . }}
 {{- end }}

@@ -43,10 +43,11 @@ requests:
 - name: vllm-config
   mountPath: /etc/vllm
   readOnly: true
+{{- include "ray-service.serveTlsMount" .v }}
 {{- end }}
 
 {{- define "ray-service.volumes" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.volumes" "given" . "names" (list "root" "pod")) -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.volumes" "given" . "names" (list "root" "v" "pod")) -}}
 - name: shm
   emptyDir:
     medium: Memory
@@ -60,6 +61,7 @@ requests:
 - name: vllm-config
   configMap:
     name: {{ include "ray-service.name" .root }}-vllm
+{{- include "ray-service.serveTlsVolume" .v }}
 {{- end }}
 
 {{- /* Bytes of Ray's object store: a quarter of /dev/shm, because NCCL and vLLM use it too, and at least 75 MiB,

@@ -76,7 +76,7 @@ template:
           {{- toYaml . | nindent 10 }}
           {{- end }}
     volumes:
-      {{- include "ray-service.volumes" (dict "root" $root "pod" $head) | nindent 6 }}
+      {{- include "ray-service.volumes" (dict "root" $root "v" $v "pod" $head) | nindent 6 }}
       {{- if $v.autoscaler.enabled }}
       {{- include "ray-service.autoscalerVolumes" . | trim | nindent 6 }}
       {{- end }}

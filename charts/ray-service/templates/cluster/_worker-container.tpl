@@ -14,6 +14,7 @@ ports:
     containerPort: 8080
   - name: serve
     containerPort: {{ int $v.serve.port }}
+{{- include "ray-service.serveTlsProbe" $v }}
 resources:
   {{- include "ray-service.resources" (dict "resources" $group.resources "devices" (include "ray-service.devices" $group | fromJson)) | trim | nindent 2 }}
 env:

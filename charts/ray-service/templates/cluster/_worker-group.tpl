@@ -73,7 +73,7 @@ template:
     containers:
       - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}
     volumes:
-      {{- include "ray-service.volumes" (dict "root" $root "pod" $group) | nindent 6 }}
+      {{- include "ray-service.volumes" (dict "root" $root "v" $v "pod" $group) | nindent 6 }}
       {{- if $v.weights.enabled }}
       - name: weights
         persistentVolumeClaim:

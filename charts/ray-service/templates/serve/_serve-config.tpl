@@ -12,11 +12,11 @@
 {{- end }}
 {{- dict
       "proxy_location" "EveryNode"
-      "http_options" (dict
+      "http_options" (merge (include "ray-service.serveTlsOptions" .v | fromJson) (dict
         "host" "0.0.0.0"
         "port" $serve.port
         "request_timeout_s" $serve.requestTimeoutSeconds
-        "keep_alive_timeout_s" $serve.keepAliveTimeoutSeconds)
+        "keep_alive_timeout_s" $serve.keepAliveTimeoutSeconds))
       "logging_config" (dict
         "encoding" $serve.logging.encoding
         "log_level" $serve.logging.level

@@ -8,6 +8,9 @@
 {{- if or (has $port (list 6379 8080 8265 10001 44217 44227 52365)) (and (ge $port 10002) (le $port 19999)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "serve-port" "words" (dict "port" $port)) }}
 {{- end }}
+{{- if and .serve.tls.secretName (eq .upgrade.strategy "NewClusterWithIncrementalUpgrade") }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "serve-tls-incremental" "words" dict) }}
+{{- end }}
 {{- $routes := list }}
 {{- range $section := list "applications" "customApplications" }}
 {{- range $name, $app := get $v.serve $section }}

@@ -34,8 +34,9 @@ def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, A
 
 
 def set_listen_address(config: Mapping[str, Any], port: int) -> dict[str, Any]:
-    """Return the config with `port` of 127.0.0.1 as its HTTP address."""
-    return {**config, "http_options": {**config.get("http_options", {}), "host": "127.0.0.1", "port": port}}
+    """Return the config with `port` of 127.0.0.1 as its HTTP address, without TLS, whose Secret is elsewhere."""
+    options = {key: value for key, value in config.get("http_options", {}).items() if not key.startswith("ssl_")}
+    return {**config, "http_options": {**options, "host": "127.0.0.1", "port": port}}
 
 
 def hash_config(config: Mapping[str, Any]) -> str:

@@ -6,13 +6,16 @@ from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.exposure import Exposure
+from rayhelm.values.gateway.exposure import Exposure, GatewayService
+from rayhelm.values.gateway.models import Model
+from rayhelm.values.gateway.remote_gateways import UpstreamTls
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.prometheus_rules import PrometheusRules
 from rayhelm.values.platform.scraping import PlatformScraping
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
+from rayhelm.values.ray_service.serve import ServeTls
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.network import TenantRedis
 
@@ -58,9 +61,11 @@ def _remove_from_service(values: RayServiceValues, removals: _Removals) -> RaySe
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     removals.add(values.aliases, {}, "Service aliases in other namespaces are left out")
     removals.add(values.ray.version, Ray().version, f"Ray {Ray().version} replaces {values.ray.version}")
+    removals.add(values.serve.tls, ServeTls(), "no certificates: TLS of the Serve port is left out")
     return values.model_copy(
         update={
             "gcs_fault_tolerance": GcsFaultTolerance(),
+            "serve": values.serve.model_copy(update={"tls": ServeTls()}),
             "scraping": Scraping(),
             "aliases": {},
             "ray": Ray(),
@@ -74,10 +79,26 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
     )
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     removals.add(values.remote_gateways, {}, "gateways of other clusters are left out")
-    models = {name: model.model_copy(update={"spill_above": 0}) for name, model in values.models.items()}
     return values.model_copy(
-        update={"exposure": Exposure(), "scraping": Scraping(), "remote_gateways": {}, "models": models}
+        update={
+            "exposure": Exposure(),
+            "service": GatewayService(),
+            "scraping": Scraping(),
+            "remote_gateways": {},
+            "upstream_tls": UpstreamTls(),
+            "models": {name: _remove_from_model(model) for name, model in values.models.items()},
+        }
     )
+
+
+def _remove_from_model(model: Model) -> Model:
+    versions = {
+        name: version.model_copy(
+            update={"endpoints": {key: end.model_copy(update={"tls": False}) for key, end in version.endpoints.items()}}
+        )
+        for name, version in model.versions.items()
+    }
+    return model.model_copy(update={"spill_above": 0, "versions": versions})
 
 
 def _remove_from_platform(values: PlatformValues, removals: _Removals) -> PlatformValues:

@@ -13,6 +13,7 @@ from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.overrides import ChartValues
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
+from rayhelm.spec.remotes import RemoteAuthority
 from rayhelm.spec.tracing import Tracing
 from rayhelm.spec.units import Bandwidth, Bytes, Duration, PricePerHour
 
@@ -70,6 +71,15 @@ class RepeatedProbe(Record):
     """Measure CPUs and the network between them only; requests no GPU."""
 
 
+class ServeTls(Record):
+    """TLS between the gateway and the Serve ports of a cluster. Clients of aliases have to use `https://` then. Each
+    service needs a TLS Secret `<service>-serve-tls` in its namespace, with a certificate for
+    `<service>-serve-svc.<namespace>.svc.cluster.local`. Ray reads it when a pod starts."""
+
+    certificate_authority: RemoteAuthority = Field(examples=[{"configMap": "serve-ca"}])
+    """Certificates that sign those of the services. The gateway sends nothing to a service with another one."""
+
+
 class Cluster(Record):
     """One Kubernetes cluster."""
 
@@ -80,6 +90,9 @@ class Cluster(Record):
     says what has no effect there."""
     api_server: ApiServer = ApiServer()
     gateway: Gateway = Gateway()
+    serve_tls: ServeTls | None = None
+    """TLS between the gateway and the Serve ports; without it these requests are not encrypted. An edit starts new Ray
+    clusters."""
     gpu_operator: GpuOperator | None = None
     """Settings of the GPU operator of NVIDIA, for GPU metrics. A pool of NVIDIA GPUs with `sharing` sets it anyway."""
     prometheus: Prometheus | None = None

@@ -12,11 +12,11 @@ from rayhelm.spec.names import DnsName, SecretName
 from rayhelm.spec.redis import Cidr
 from rayhelm.spec.units import Duration, PricePerGigabyte
 
-__all__ = ["Remote", "rank_remotes"]
+__all__ = ["Remote", "RemoteAuthority", "rank_remotes"]
 
 
 class RemoteAuthority(Record):
-    """Certificates that sign the certificate of a gateway, in the namespace of the gateway that verifies it."""
+    """Certificates that sign the certificate of a server, in the namespace of the gateway that verifies it."""
 
     config_map: SecretName | None = Field(default=None, examples=["gateway-ca"])
     """ConfigMap with the certificates."""

@@ -12,7 +12,7 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.build.release_overrides import apply_overrides_of_gateway
-from rayhelm.values.build.remote_gateways import build_remote
+from rayhelm.values.build.remote_gateways import build_remote, build_upstream_tls
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
@@ -64,6 +64,7 @@ def _build_values(
         tenants={name: _build_tenant(name, planned, fleet) for name in planned.tenants},
         models={model: _build_model(model, planned, plan, fleet, values) for model in planned.models},
         remote_gateways={name: build_remote(name, remote, cluster) for name, remote in planned.remotes.items()},
+        upstream_tls=build_upstream_tls(cluster),
         replicas=fixed or defaults.replicas,
         autoscaling=_build_autoscaling(declared),
         priority_class_name=PriorityClasses().gateway.name,
@@ -135,7 +136,8 @@ def _build_endpoint(
     service: str, share: int, plan: Plan, values: Mapping[str, RayServiceValues]
 ) -> tuple[str, Endpoint]:
     namespace, port = plan.services[service].namespace, values[service].serve.port
-    return service, Endpoint(service=service, namespace=namespace, port=port, weight=share)
+    tls = bool(values[service].serve.tls.secret_name)
+    return service, Endpoint(service=service, namespace=namespace, port=port, tls=tls, weight=share)
 
 
 def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:

@@ -1,10 +1,11 @@
-"""Values of the gateways of other clusters."""
+"""Values of the gateways of other clusters, and of the authorities that a gateway trusts."""
 
 from rayhelm.planner.plan import RemotePlan
 from rayhelm.spec.pools import Cluster
-from rayhelm.values.gateway.remote_gateways import CertificateAuthority, RemoteGateway
+from rayhelm.spec.remotes import RemoteAuthority
+from rayhelm.values.gateway.remote_gateways import CertificateAuthority, RemoteGateway, UpstreamTls
 
-__all__ = ["build_remote"]
+__all__ = ["build_remote", "build_upstream_tls"]
 
 
 def build_remote(name: str, planned: RemotePlan, cluster: Cluster) -> RemoteGateway:
@@ -12,17 +13,26 @@ def build_remote(name: str, planned: RemotePlan, cluster: Cluster) -> RemoteGate
     if not planned.models:
         return RemoteGateway(secret_name=planned.secret)
     declared = cluster.gateway.remotes[name]
-    authority = declared.certificate_authority
     return RemoteGateway(
         host=planned.host,
         port=planned.port,
         server_name=declared.server_name or "",
-        certificate_authority=CertificateAuthority(
-            config_map_name=authority.config_map or "", secret_name=authority.secret or "", key=authority.key
-        ),
+        certificate_authority=_build_authority(declared.certificate_authority),
         secret_name=planned.secret,
         priority=planned.priority,
         model_weights=dict(planned.weights),
         models={model: list(versions) for model, versions in planned.models.items()},
         cidrs=list(declared.cidrs),
+    )
+
+
+def build_upstream_tls(cluster: Cluster) -> UpstreamTls:
+    if not cluster.serve_tls:
+        return UpstreamTls()
+    return UpstreamTls(certificate_authority=_build_authority(cluster.serve_tls.certificate_authority))
+
+
+def _build_authority(declared: RemoteAuthority) -> CertificateAuthority:
+    return CertificateAuthority(
+        config_map_name=declared.config_map or "", secret_name=declared.secret or "", key=declared.key
     )

@@ -29,7 +29,7 @@ from rayhelm.values.gateway.operations import (
 )
 from rayhelm.values.gateway.pod import HaproxyImage, Listen
 from rayhelm.values.gateway.prefix_cache import PrefixCache
-from rayhelm.values.gateway.remote_gateways import RemoteGateway
+from rayhelm.values.gateway.remote_gateways import RemoteGateway, UpstreamTls
 from rayhelm.values.gateway.tenants import GatewayTenant
 from rayhelm.values.gateway.tracing import GatewayTracing
 
@@ -56,6 +56,8 @@ class GatewayValues(PodSettings):
     remote_gateways: dict[Name, RemoteGateway] = {}
     """Gateways of other clusters that serve the same models, by name. They must have the same tenants. The limits of a
     tenant count at the gateway that it calls."""
+    upstream_tls: UpstreamTls = UpstreamTls()
+    """TLS from the gateway to endpoints with `tls: true`."""
     prefix_cache: PrefixCache = PrefixCache()
     """vLLM's prefix cache, for models that several tenants may call."""
     oidc: Oidc = Oidc()

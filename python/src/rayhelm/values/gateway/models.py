@@ -33,6 +33,12 @@ class Endpoint(Values):
     """Addresses of `host`; the NetworkPolicy allows egress to them."""
     port: Port = 8000
     """HTTP port of the pods: `serve.port` of the release. The NetworkPolicy uses it too."""
+    tls: bool = False
+    """TLS to the endpoint, from version 1.2 on, also for health checks: `serve.tls` of the release. The gateway checks
+    the certificate by `upstreamTls.certificateAuthority`, and sends nothing if it is not valid."""
+    server_name: Host = ""
+    """Name that the certificate must have, also sent as SNI; empty: the DNS name of the endpoint. Required with `tls`
+    if `host` is an address."""
     weight: Annotated[int, Field(ge=1, le=256)] = 100
     """Weight of this endpoint relative to the other endpoints of the version."""
 

@@ -8,14 +8,14 @@ from rayhelm.values.common.base import Cidr, Name, Port, Values
 from rayhelm.values.gateway.models import Host, ModelId
 from rayhelm.values.gateway.tenants import SecretKey, SecretName
 
-__all__ = ["RemoteGateway"]
+__all__ = ["CertificateAuthority", "RemoteGateway", "UpstreamTls"]
 
 Weight = Annotated[int, Field(ge=1, le=256)]
 VersionNames = Annotated[list[Name], Field(min_length=1)]
 
 
 class CertificateAuthority(Values):
-    """Certificates that sign the certificate of the remote gateway. A change takes effect in new pods only: add the new
+    """Certificates that sign the certificate of the other side. A change takes effect in new pods only: add the new
     one beside the old one before a rotation."""
 
     config_map_name: SecretName | Literal[""] = ""
@@ -54,3 +54,10 @@ class RemoteGateway(Values):
     `models.*.spillAbove`. Empty: this gateway accepts its requests and forwards none."""
     cidrs: list[Cidr] = []
     """Addresses of `host`; the NetworkPolicy allows egress to them."""
+
+
+class UpstreamTls(Values):
+    """TLS from the gateway to endpoints with `tls: true`."""
+
+    certificate_authority: CertificateAuthority = CertificateAuthority()
+    """Certificates that sign the certificates of these endpoints; required if there is one."""

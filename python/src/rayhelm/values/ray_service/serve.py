@@ -20,6 +20,7 @@ __all__ = [
     "Router",
     "Serve",
     "ServeApplication",
+    "ServeTls",
     "ServedModel",
 ]
 
@@ -277,6 +278,16 @@ class PrometheusSource(Values):
     uses it."""
 
 
+class ServeTls(Values):
+    """TLS of the Serve port. All clients have to use it then: `upstreamTls` and `endpoints.*.tls` of the chart
+    `gateway`, and the clients of `aliases`."""
+
+    secret_name: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", max_length=253)] = ""
+    """TLS Secret (`tls.crt` and `tls.key`) with a certificate for `<name>-serve-svc.<namespace>.svc.<clusterDomain>`;
+    empty: no TLS. An edit starts a new cluster. Ray reads the certificate when a pod starts, so a renewed one takes
+    effect in new pods only. Ray does not verify certificates of clients."""
+
+
 class Serve(Values):
     """Ray Serve: HTTP proxy and applications."""
 
@@ -288,6 +299,8 @@ class Serve(Values):
     keep_alive_timeout_seconds: Annotated[int, Field(gt=0)] = 90
     """Seconds that an idle connection stays open. Keep it above the gateway's value, or the gateway uses closed
     connections. An edit takes effect only with the next cluster."""
+    tls: ServeTls = ServeTls()
+    """TLS of the Serve port."""
     logging: Logging = Logging()
     """Logs of Ray Serve."""
     prometheus: PrometheusSource = PrometheusSource()
