@@ -15,7 +15,7 @@ from rayhelm.values.platform.prometheus_rules import PrometheusRules
 from rayhelm.values.platform.scraping import PlatformScraping
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
-from rayhelm.values.ray_service.serve import ServeTls
+from rayhelm.values.ray_service.serve import ProxyTls
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.network import TenantRedis
 
@@ -61,11 +61,11 @@ def _remove_from_service(values: RayServiceValues, removals: _Removals) -> RaySe
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     removals.add(values.aliases, {}, "Service aliases in other namespaces are left out")
     removals.add(values.ray.version, Ray().version, f"Ray {Ray().version} replaces {values.ray.version}")
-    removals.add(values.serve.tls, ServeTls(), "no certificates: TLS of the Serve port is left out")
+    removals.add(values.serve.tls, ProxyTls(), "no certificates: TLS of the Serve port is left out")
     return values.model_copy(
         update={
             "gcs_fault_tolerance": GcsFaultTolerance(),
-            "serve": values.serve.model_copy(update={"tls": ServeTls()}),
+            "serve": values.serve.model_copy(update={"tls": ProxyTls()}),
             "scraping": Scraping(),
             "aliases": {},
             "ray": Ray(),

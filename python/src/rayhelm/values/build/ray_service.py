@@ -39,7 +39,7 @@ from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
-from rayhelm.values.ray_service.serve import Logging, Serve, ServeTls
+from rayhelm.values.ray_service.serve import Logging, ProxyTls, Serve
 
 __all__ = ["build_ray_service_values"]
 
@@ -86,7 +86,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             applications={
                 one.application: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
             },
-            tls=ServeTls(secret_name=f"{service}-serve-tls" if cluster.serve_tls else ""),
+            tls=ProxyTls(secret_name=f"{service}-serve-tls" if cluster.serve_tls else ""),
             logging=Logging(access_log=cluster.logs.requests),
             prometheus=build_prometheus_source(models, cluster),
             custom_applications={

@@ -17,10 +17,10 @@ __all__ = [
     "Logging",
     "ModelAutoscaling",
     "Prefill",
+    "ProxyTls",
     "Router",
     "Serve",
     "ServeApplication",
-    "ServeTls",
     "ServedModel",
 ]
 
@@ -278,7 +278,7 @@ class PrometheusSource(Values):
     uses it."""
 
 
-class ServeTls(Values):
+class ProxyTls(Values):
     """TLS of the Serve port. All clients have to use it then: `upstreamTls` and `endpoints.*.tls` of the chart
     `gateway`, and the clients of `aliases`."""
 
@@ -299,7 +299,7 @@ class Serve(Values):
     keep_alive_timeout_seconds: Annotated[int, Field(gt=0)] = 90
     """Seconds that an idle connection stays open. Keep it above the gateway's value, or the gateway uses closed
     connections. An edit takes effect only with the next cluster."""
-    tls: ServeTls = ServeTls()
+    tls: ProxyTls = ProxyTls()
     """TLS of the Serve port."""
     logging: Logging = Logging()
     """Logs of Ray Serve."""
