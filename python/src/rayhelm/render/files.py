@@ -21,6 +21,7 @@ from rayhelm.render.problems import find_problems_of_values
 from rayhelm.render.releases import Release, build_releases
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.argocd import ArgocdValues
+from rayhelm.values.build.allow_lists import find_narrow_allow_lists
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
@@ -85,6 +86,8 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
         tenants = build_tenant_values(plan, loaded, values, gateways)
     except FleetError:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
+    if problems := tuple(find_narrow_allow_lists(plan, loaded, values, tenants, platforms)):
+        raise FleetError(problems)
     releases = build_releases(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases, build_argocd_values(loaded, releases))
 
