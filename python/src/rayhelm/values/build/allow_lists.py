@@ -44,8 +44,8 @@ def find_narrow_allow_lists(
             text = ", ".join(f'"{each}"' for each in [*open_to, *missing])
             yield loaded.document.problem(
                 (*path, "networkPolicy", "allowed", "namespaces"),
-                f"it lacks {', '.join(missing)}, to which NetworkPolicies of services of `{tenant}` open connections: they"
-                " would be refused",
+                f"it lacks {', '.join(missing)}, to which NetworkPolicies of services of `{tenant}` open connections:"
+                " they would be refused",
                 f"tenants: {{{tenant}: {{values: {{networkPolicy: {{allowed: {{namespaces: [{text}]}}}}}}}}}}",
             )
 
