@@ -19,8 +19,7 @@ VOLUMES = {
         "secret",
     )
 }
-"""`image` as in the admission plugin of Kubernetes 1.36 (check_restrictedVolumes.go); tests/cluster/test_model_images.py
-applies one."""
+"""`image` as in the admission plugin of Kubernetes 1.36 (check_restrictedVolumes.go), which tests/cluster asks."""
 SAFE_SYSCTLS = {"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies"}
 
 
