@@ -10,6 +10,7 @@ import pytest
 
 from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
+from rayhelm.planner.speed import query
 from rayhelm.planner.speed.build import build_shape
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import SpeedEstimate, estimate_speed
@@ -153,10 +154,69 @@ def test_batch_answers_each_line_in_order(rayhelm: Rayhelm, tmp_path: Path) -> N
     assert "tp: Extra inputs are not permitted" in wrong[2]["error"]
 
 
+def test_batch_answers_each_odd_line_with_one_line(rayhelm: Rayhelm, tmp_path: Path) -> None:
+    right = json.dumps(MEASURED)
+    lines: list[tuple[bytes, str]] = [
+        (b"", "the line is not JSON"),
+        (b"  ", "the line is not JSON"),
+        (right.encode() + b"\r", ""),
+        (b"[" * 100_000, "the line is not JSON"),
+        (b"[]", "valid dictionary"),
+        (b'{"gpu": "H100"}', "concurrency: Field required"),
+        (right.replace("Qwen3", "\f").encode(), "the line is not JSON"),  # JSON allows no form feed in a string
+        (right.replace("Qwen3-32B", "Qwen\u2028").encode(), "unknown model"),
+        (right.encode().replace(b"Qwen3", b"\xff\xfe"), "unknown model"),
+        (right.replace("1024", "1e999").encode(), "input_tokens"),
+        (right.replace("64", '"64"').encode(), ""),
+        (right.encode(), ""),
+    ]
+    path = tmp_path / "queries.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(line for line, _ in lines) + b"\n")
+    answer = rayhelm("estimate", "--batch", str(path), "--format", "json")
+    assert answer.code == 0
+    found = [json.loads(line) for line in answer.out.removesuffix("\n").split("\n")]
+    assert len(found) == len(lines)
+    for given, (_, message) in zip(found, lines, strict=True):
+        assert message in given["error"] if message else "tpot_s" in given
+
+
+def test_batch_without_lines_answers_nothing(rayhelm: Rayhelm, tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_bytes(b"")
+    answer = rayhelm("estimate", "--batch", str(path))
+    assert (answer.code, answer.out) == (0, "")
+
+
+def test_batch_goes_on_after_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([ZeroDivisionError("division by zero"), None])
+    whole = query.answer_query
+
+    def answer_once(asked: SpeedQuery) -> SpeedEstimate:
+        if error := next(answers):
+            raise error
+        return whole(asked)
+
+    monkeypatch.setattr(query, "answer_query", answer_once)
+    first, second = map(json.loads, answer_lines([json.dumps(MEASURED)] * 2))
+    assert first == {"error": "internal error, please report it: ZeroDivisionError: division by zero"}
+    assert second["basis"] == "measured"
+
+
+def test_engine_of_null_is_no_argument() -> None:
+    assert ask(engine=None) == ask()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"concurrency": -1}, "concurrency"),
+        ({"engine": {"max_num_seqs": float("inf")}}, "max_num_seqs inf is not a number"),
+        ({"engine": {"max_num_batched_tokens": -1}}, "max_num_batched_tokens -1 is not a number of at least 1"),
+        ({"engine": {"max_model_len": "8k"}}, "max_model_len '8k' is not a number"),
+        ({"engine": {"gpu_memory_utilization": 5}}, "gpu_memory_utilization 5 is not a number above 0"),
+        ({"engine": {"gpu_memory_utilization": "high"}}, "gpu_memory_utilization 'high' is not a number"),
+        ({"engine": {"speculative_config": "{"}}, "speculative_config is not JSON"),
+        ({"model": None, "config": "/none/config.json"}, "/none/config.json: cannot be read"),
         ({"input_tokens": 10**12}, "input_tokens"),
         ({"model": None}, "give either `model` or `config`"),
         ({"engine": {"speculative_config": {"num_speculative_tokens": 0}}}, "between 1 and 64"),

@@ -77,10 +77,13 @@ def _answer_batch(path: Path) -> None:
     from rayhelm.planner.speed.query import answer_lines
 
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--batch {path}: {getattr(error, 'strerror', None) or error}") from None
-    for line in answer_lines(text.splitlines()):
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"--batch {path}: {error.strerror or error}") from None
+    # Only a line feed ends a line: strings of JSON may contain other separators. Bytes that are not UTF-8 make one line
+    # wrong, and not the file.
+    lines = data.decode("utf-8-sig", errors="replace").removesuffix("\n").split("\n")
+    for line in answer_lines(lines if data else []):
         print(line)
 
 

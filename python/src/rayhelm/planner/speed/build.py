@@ -1,12 +1,14 @@
 """Build the shape of a replica from a model, its GPUs and the settings of the engine."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.input_limits import MOST_TOKENS
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.speed.shape import ReplicaShape, Speculation, StageLink
@@ -34,6 +36,7 @@ def build_shape(
     FleetError for settings that vLLM does not accept.
     """
     given = engine or {}
+    _check_engine(given)
     dtype = str(given.get("kv_cache_dtype") or "auto")
     has_expert_parallel = has_expert_parallel and model.experts is not None
     found, why = _fit(model, gpus, (tp, dp), has_expert_parallel, context, given, dtype, vllm_version)
@@ -80,7 +83,7 @@ def _fit(
             gpus,
             tp,
             len(gpus),
-            gpu_memory_utilization=float(utilization) if isinstance(utilization, (int, float)) else None,
+            gpu_memory_utilization=utilization if isinstance(utilization, (int, float)) else None,
             max_model_len=length,
             max_num_seqs=_int(given, "max_num_seqs"),
             max_num_batched_tokens=_int(given, "max_num_batched_tokens"),
@@ -96,10 +99,23 @@ def _fit(
     return found, "" if found.fits else f"by the memory estimate it does not fit: {found.reason}"
 
 
+def _check_engine(given: Mapping[str, object]) -> None:
+    """Raise FleetError for numbers that vLLM does not accept. What only does not fit the GPU is a note instead."""
+    for key in ("max_num_seqs", "max_num_batched_tokens", "max_model_len"):
+        _int(given, key)
+    utilization = given.get("gpu_memory_utilization")
+    if utilization is not None and not (_is_number(utilization) and 0 < utilization <= 1):
+        raise FleetError(Problem(f"gpu_memory_utilization {utilization!r} is not a number above 0, and at most 1"))
+
+
 def _int(given: Mapping[str, object], key: str) -> int | None:
     value = given.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 1:
-        raise FleetError(Problem(f"{key} {value!r} is not a number of at least 1"))
+    if not _is_number(value) or not 1 <= value <= MOST_TOKENS:
+        raise FleetError(Problem(f"{key} {value!r} is not a number of at least 1, and at most {MOST_TOKENS}"))
     return int(value)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from rayhelm.catalog import load_catalog
 from rayhelm.catalog.huggingface import read_config
@@ -49,6 +49,11 @@ class SpeedQuery(Closed):
     engine: dict[str, Any] = {}
     """Arguments of vLLM."""
 
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _read_null(cls, value: Any) -> Any:
+        return {} if value is None else value
+
 
 def answer_query(query: SpeedQuery) -> SpeedEstimate:
     """Answer one query. Raises FleetError for unknown names, and for what cannot be estimated."""
@@ -85,13 +90,16 @@ def answer_lines(lines: Iterable[str]) -> Iterator[str]:
             yield _format_error("; ".join(_describe(found) for found in error.errors()))
         except RayhelmError as error:
             yield _format_error(_join(error))
+        # An error of ours must not lose the answers to the lines that follow.
+        except Exception as error:
+            yield _format_error(f"internal error, please report it: {type(error).__name__}: {error}")
 
 
-def _read_object(line: str) -> Any:
+def _read_object(line: str, what: str = "the line") -> Any:
     try:
         return json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise FleetError(Problem(f"the line is not JSON: {error}")) from None
+        raise FleetError(Problem(f"{what} is not JSON: {error}")) from None
 
 
 def _describe(found: Any) -> str:
@@ -99,7 +107,9 @@ def _describe(found: Any) -> str:
 
 
 def _join(error: RayhelmError) -> str:
-    return "; ".join(problem.message for problem in error.problems) if isinstance(error, FleetError) else str(error)
+    if not isinstance(error, FleetError):
+        return str(error)
+    return "; ".join(f"{each.file}: {each.message}" if each.file else each.message for each in error.problems)
 
 
 def _format_error(message: str) -> str:
@@ -133,7 +143,7 @@ def _read_speculation(engine: dict[str, Any]) -> Speculation | None:
     """Return `speculative_config` of the engine; `acceptance_rate` is a key of ours beside vLLM's."""
     config = engine.get("speculative_config")
     if isinstance(config, str):
-        config = _read_object(config)
+        config = _read_object(config, "speculative_config")
     if not config:
         return None
     if not isinstance(config, dict):
