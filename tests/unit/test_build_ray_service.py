@@ -84,10 +84,38 @@ def test_gpu_fractions_are_packed_into_gpus() -> None:
     assert found.serve.applications["a"].models["a"].gpu_fraction == 0.6
 
 
+CONNECTOR = "kv_transfer_config: {kv_connector: %s, kv_role: kv_both, kv_connector_extra_config: {%s}}"
+
+
 def test_worker_gets_its_share_of_the_node() -> None:
     pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, cpusPerNode: 96, memoryPerNode: 960GiB}"
     resources = one(pool, f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}").worker_groups["pool"].resources
     assert (resources.limits.cpu, resources.limits.memory) == ("24", "240Gi")
+
+
+@pytest.mark.parametrize(
+    ("engine", "memory"),
+    [
+        (CONNECTOR % ("OffloadingConnector", "cpu_bytes_to_use: 17179869184"), "64Gi"),
+        ("kv_offloading_size: 16", "64Gi"),
+        (CONNECTOR % ("LMCacheConnectorV1", "lmcache.max_local_cpu_size: 10"), "68Gi"),
+        (CONNECTOR % ("LMCacheConnectorV1", ""), "48Gi"),
+    ],
+)
+def test_worker_requests_the_memory_of_an_offloaded_cache(engine: str, memory: str) -> None:
+    pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}"
+    model = f"{{source: {LLAMA}, parallelism: {{tensor: 2}}, engine: {{{engine}}}}}"
+    assert one(pool, model).worker_groups["pool"].resources.limits.memory == memory
+
+
+def test_node_too_small_for_an_offloaded_cache_is_refused() -> None:
+    pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, memoryPerNode: 512GiB}"
+    model = f"{{source: {LLAMA}, parallelism: {{tensor: 2}}, engine: {{kv_offloading_size: 200}}}}"
+    with pytest.raises(FleetError) as caught:
+        one(pool, model)
+    (problem,) = caught.value.problems
+    assert "would have 128 GiB" in problem.message
+    assert problem.fix == "memoryPerNode: 864GiB"
 
 
 def test_group_gets_image_taints_and_spot_of_the_pool() -> None:

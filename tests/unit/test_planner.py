@@ -212,6 +212,13 @@ def test_unknown_price_stays_unknown_with_a_reason() -> None:
     assert any("price of RTX-A5000-24GB" in gap for gap in model.unknown)
 
 
+@pytest.mark.parametrize(("extra", "is_unknown"), [("", True), ("lmcache.max_local_cpu_size: 8", False)])
+def test_size_of_an_offloaded_cache_is_unknown_unless_stated(extra: str, is_unknown: bool) -> None:
+    transfer = f"{{kv_connector: LMCacheConnectorV1, kv_role: kv_both, kv_connector_extra_config: {{{extra}}}}}"
+    model = one(LAB, f"{{source: Qwen/Qwen3-32B-AWQ, context: 16384, engine: {{kv_transfer_config: {transfer}}}}}")
+    assert any("do not state its size" in gap for gap in model.unknown) == is_unknown
+
+
 def test_price_of_the_pool_is_used() -> None:
     traffic = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 100}"
     model = one("{gpu: L4-24GB, nodes: 1, price: 0.36 USD/h}", f"{{source: {LLAMA_8B}, context: 4096, {traffic}}}")

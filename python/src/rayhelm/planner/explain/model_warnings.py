@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.catalog.engine_arguments import load_uncounted_arguments
 from rayhelm.catalog.licenses import find_license
 from rayhelm.planner.explain.prefill_decode import warn_roles
+from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 
@@ -104,6 +105,8 @@ def _list_uncounted_memory(chosen: Candidate) -> Iterator[str]:
     for key, what in load_uncounted_arguments().items() if engine else ():
         if engine.get(key):  # false, 0 and an empty map change nothing
             yield f"`{key}`: {what}"
+    if count_offloaded_bytes(engine, 1) is None:
+        yield "memory of the node for an offloaded KV cache: the engine arguments do not state its size"
     if chosen.model_spec.kv_cache_dtype != (pinned := engine.get("kv_cache_dtype", "auto")):
         yield f"`kv_cache_dtype: {pinned}`: the estimate counts 16 bits"
 

@@ -7,6 +7,7 @@ from math import ceil
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
@@ -60,7 +61,7 @@ def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet
         gpu=_build_gpu(gpu, kind.gpus),
         min_replicas=fewest,
         max_replicas=most,
-        resources=_build_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
+        resources=_build_resources(kind, pool, booked, here, loaded, known),
         shm_size=f"{_compute_shm_gib(kind.gpus)}Gi",
         image=_build_image(pool),
         rdma=_build_rdma(pool, here),
@@ -139,24 +140,43 @@ def _count_packed_pods(shares: Sequence[float]) -> int:
 
 
 def _build_resources(
-    kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog
+    kind: PodKind, pool: Pool, booked: int, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog
 ) -> ContainerResources:
     """Return the resources of a pod: its share of the node by GPUs, if the pool states what a node has."""
     hosts = find_hosts(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
     held = kind.gpus * known.gpu(kind.gpu).part
     part = held / there
-    needed = booked + CPUS_BESIDE_RAY
+    needed, shared = booked + CPUS_BESIDE_RAY, any(plan.gpu_fraction < 1 for plan in models)
     # In steps: another CPU count changes the pods and starts a second cluster, which a small new model must not do.
     cpus = max(CPUS_PER_GPU * kind.gpus, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
-    memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held)
+    offloaded = max((_count_offloaded_gib(plan, kind, loaded) for plan in models), default=0)
+    memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held) + offloaded
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))
+        if memory < (least := offloaded + _compute_shm_gib(kind.gpus)) and offloaded:
+            raise FleetError(_build_memory_problem(kind, memory, least, part, loaded))
     if pool.cpus_per_node:
         cpus = max(1, int(pool.cpus_per_node * part))
         if cpus < needed:
             raise FleetError(_build_cpu_problem(kind, cpus, needed, part, loaded))
     return build_resources(cpu=str(cpus), memory=f"{memory}Gi")
+
+
+def _count_offloaded_gib(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
+    """Return the memory of a pod whose GPUs all serve this model for a KV cache that vLLM moves out of them, in GiB."""
+    gpus = plan.tensor_parallel_size * plan.pipeline_parallel_size
+    stated = count_offloaded_bytes(loaded.fleet.models[plan.model].engine, gpus) or 0.0
+    return ceil(stated / gpus / plan.gpu_fraction * kind.gpus / 2**30)
+
+
+def _build_memory_problem(kind: PodKind, memory: int, least: int, part: float, loaded: LoadedFleet) -> Problem:
+    return loaded.document.problem(
+        ("pools", kind.pool, "memoryPerNode"),
+        f"a worker of {kind.gpus} GPUs would have {memory} GiB, and the KV cache that its engines offload and"
+        f" `/dev/shm` take {least} GiB",
+        f"memoryPerNode: {ceil(least / part)}GiB",
+    )
 
 
 def _build_cpu_problem(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
