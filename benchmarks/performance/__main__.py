@@ -13,19 +13,11 @@ from typing import Any
 
 import yaml
 
+from performance.intervals import build_bands, compute_coverage, find_widening
 from performance.training import MOST_IN_FLIGHT, fit_rows, list_usable_rows
-from performance.validation import (
-    FIGURES,
-    Residual,
-    build_bands,
-    compute_coverage,
-    find_widening,
-    leave_out,
-    leave_out_row,
-    summarize,
-)
+from performance.validation import FIGURES, Residual, leave_out, leave_out_row, summarize
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
-from rayhelm.planner.speed.rows import MeasuredRow, load_rows, shape_of_row
+from rayhelm.planner.speed.rows import MeasuredRow, load_rows
 
 ROOT = Path(__file__).parents[2]
 SPEED = ROOT / "python/src/rayhelm/data/performance/speed.yaml"
@@ -112,6 +104,10 @@ def _cover(figure: str, residuals: Sequence[Residual], group: Callable[[Measured
     found = compute_coverage(figure, residuals, group, widening)
     return {
         "inside": round(100 * found.inside, 1),
+        "inside_dense": round(100 * found.dense, 1),
+        "inside_sparse": round(100 * found.sparse, 1),
+        "below": round(100 * found.below, 1),
+        "above": round(100 * found.above, 1),
         "median_width": round(100 * found.median_width, 1),
         "widening": list(widening),
     }
@@ -121,7 +117,7 @@ def _report(residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) 
     def summarize_all(chosen: Sequence[Residual]) -> dict[str, Any]:
         return {figure: found for figure in FIGURES if (found := summarize(figure, chosen))}
 
-    dense = [residual for residual in residuals if shape_of_row(residual.row).model.experts is None]
+    dense = [residual for residual in residuals if not residual.has_experts]
     classes = {"all": residuals, "dense": dense, "sparse": [each for each in residuals if each not in dense]}
     by_name = {
         name: [residual for residual in residuals if group(residual.row) == name]

@@ -9,7 +9,7 @@ import yaml
 
 from performance.solve import Prior, solve
 from rayhelm.planner.speed.coefficients import Band, Bands, SpeedCoefficients
-from rayhelm.planner.speed.model import compute_growth, count_running, list_first_token_terms, list_step_terms
+from rayhelm.planner.speed.model import count_running, list_first_token_terms, list_step_terms
 from rayhelm.planner.speed.rows import MeasuredRow, load_rows, shape_of_row
 
 __all__ = ["MOST_IN_FLIGHT", "fit_rows", "list_usable_rows", "start"]
@@ -62,8 +62,7 @@ def _list_first_token_terms(row: MeasuredRow, fitted: SpeedCoefficients) -> dict
     running, _ = count_running(shape, row.load)
     step = list_step_terms(shape, row.load, fitted)
     tpot = sum(fitted.tpot[name] * value for name, value in step.items())
-    growth = compute_growth(shape, row.load, running, tpot, fitted)
-    return {name: value * growth for name, value in list_first_token_terms(shape, row.load, tpot, fitted).items()}
+    return list_first_token_terms(shape, row.load, tpot, fitted, running)
 
 
 def _is_queued(row: MeasuredRow) -> bool:

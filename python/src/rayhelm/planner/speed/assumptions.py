@@ -28,10 +28,10 @@ class SpeedAssumptions(Closed):
     network_latency_source: str
     link_use_limit: float
     """Part of a link's rate above which a pipeline over it is refused."""
-    ttft_growth: float
-    """Exponent of the growth of the time to first token with the requests in flight."""
-    ttft_reference: float
-    """Requests in flight at which its terms count once."""
+    ttft_ahead: float
+    """Prompts that are computed before that of a request, per other request in flight."""
+    ttft_pass_tokens: float
+    """Tokens of prompts that share the overhead of one forward pass."""
     draft_share: float
     """Time of one draft token of speculative decoding, as part of a decode step."""
     acceptance_rate: float

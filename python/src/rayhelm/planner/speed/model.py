@@ -21,23 +21,20 @@ from rayhelm.planner.speed.terms import (
 __all__ = [
     "Speed",
     "SpeedModel",
-    "compute_growth",
     "compute_speed",
     "count_running",
     "list_first_token_terms",
     "list_pass_terms",
-    "list_prompt_terms",
     "list_step_terms",
 ]
 
 _BYTES = 2
-_MOST_PREFILL_SHARE = 0.9
 _NEARLY_FULL = 0.9
 """Part of the room for requests from which some of them wait, because their lengths differ."""
 _WORK_TERMS = ("prefill_compute", "expert_compute_native", "expert_compute_converted", "attention", "all_reduce_bytes")
 """Terms of the time to first token that occupy the GPU."""
 _TOKEN_TERMS = (*_WORK_TERMS, "token")
-"""Terms that grow with the tokens of the prompt."""
+"""Terms that grow with the tokens of the prompt. The CPU does the work of `token` beside the GPU."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,10 @@ class SpeedModel:
     def __init__(self, shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> None:
         """`load`: its lengths are used, and not its concurrency."""
         self._shape, self._load, self._fitted = shape, load, fitted
-        prompt = list_prompt_terms(shape, load, fitted)
-        self._prompt_s = _weigh(fitted.ttft, prompt)
-        self._prefill_s = _sum_work(prompt)
+        first = list_first_token_terms(shape, load, 0.0, fitted)
+        self._work_s = sum(fitted.ttft[name] * first[name] for name in _WORK_TERMS)
+        self._token_s = fitted.ttft["token"] * first["token"]
+        self._pass_s = _weigh(fitted.ttft, first) - self._work_s - self._token_s
         self._drafts = shape.speculation.tokens if shape.speculation else 0
         self._per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
         self._stages = [_StageTime(shape, load, gpu, count, fitted) for gpu, count in _count_alike(shape.gpus)]
@@ -87,13 +85,14 @@ class SpeedModel:
         running, limit = _count_running(shape, load, concurrency)
         step, link_use = self._compute_step(running)
         tpot = step / self._per_step
-        alone = self._prompt_s + self._fitted.ttft["step"] * tpot
         wait = max(0.0, concurrency / shape.dp / running - 1) * load.output_tokens * tpot
-        growth = _compute_growth_of(self._prefill_s, shape, load, running, tpot)
+        ahead, passes = _count_ahead(load, running)
+        overhead = self._pass_s + self._fitted.ttft["step"] * tpot
+        first = self._work_s * (1 + ahead) + overhead * (1 + passes) + self._token_s
         hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
         return Speed(
             tpot_s=tpot,
-            ttft_s=alone * growth + hops + wait,
+            ttft_s=first + hops + wait,
             running=running * shape.dp,
             limit=limit,
             link_use=link_use,
@@ -222,21 +221,29 @@ def _count_pairs(shape: ReplicaShape, load: Load) -> tuple[float, float]:
     return new * (tokens - new / 2), 0.75 * window * new
 
 
-def list_first_token_terms(shape: ReplicaShape, load: Load, tpot: float, fitted: SpeedCoefficients) -> dict[str, float]:
-    """Return the terms of the time to first token with few requests in flight, before the coefficients."""
-    return list_prompt_terms(shape, load, fitted) | {"step": tpot}
-
-
-def list_prompt_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
-    """Return the same terms without the decode step that the prompt waits for: those that depend on lengths alone."""
+def list_first_token_terms(
+    shape: ReplicaShape, load: Load, tpot: float, fitted: SpeedCoefficients, running: float = 1.0
+) -> dict[str, float]:
+    """Return the terms of the time to first token, before the coefficients. `running`: requests in flight, whose
+    prompts lengthen them."""
     full, windowed = _count_pairs(shape, load)
     batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
-    terms = {"step": 0.0, "request": 1e-2, "token": load.input_tokens * 1e-6}
+    terms = {"step": tpot, "request": 1e-2, "token": load.input_tokens * 1e-6}
     for gpu, stages in _count_alike(shape.gpus):
         factor = stages * _scale(shape, gpu, fitted)
         for name, value in count_prefill_terms(shape, gpu, batch, fitted).items():
             terms[name] = terms.get(name, 0.0) + value * factor
-    return terms
+    ahead, passes = _count_ahead(load, running)
+    growth = dict.fromkeys(_WORK_TERMS, 1 + ahead) | {"token": 1.0}
+    return {name: value * growth.get(name, 1 + passes) for name, value in terms.items()}
+
+
+def _count_ahead(load: Load, running: float) -> tuple[float, float]:
+    """Return how many prompts of other requests are computed before that of a request, and in how many forward passes:
+    short prompts share one."""
+    assumed = load_assumptions()
+    ahead = assumed.ttft_ahead * max(running - 1, 0.0)
+    return ahead, ahead * min(1.0, (load.input_tokens - load.cached_tokens) / assumed.ttft_pass_tokens)
 
 
 def _count_alike(gpus: Sequence[GpuKind]) -> list[tuple[GpuKind, int]]:
@@ -246,22 +253,6 @@ def _count_alike(gpus: Sequence[GpuKind]) -> list[tuple[GpuKind, int]]:
 
 def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> float:
     return sum(coefficients[name] * value for name, value in terms.items())
-
-
-def compute_growth(shape: ReplicaShape, load: Load, running: float, tpot: float, fitted: SpeedCoefficients) -> float:
-    """Return by how much other requests lengthen the time to first token: their bursts, and their share of the GPU."""
-    return _compute_growth_of(_sum_work(list_prompt_terms(shape, load, fitted)), shape, load, running, tpot)
-
-
-def _sum_work(terms: Mapping[str, float]) -> float:
-    return sum(terms[name] for name in _WORK_TERMS)
-
-
-def _compute_growth_of(prefill: float, shape: ReplicaShape, load: Load, running: float, tpot: float) -> float:
-    assumed = load_assumptions()
-    busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / shape.pp / (load.output_tokens * tpot))
-    burst = (max(running, 2.0) / assumed.ttft_reference) ** assumed.ttft_growth
-    return float(burst * (1 + busy))
 
 
 def _compute_link_use(shape: ReplicaShape, tokens: float, stage_s: float) -> float:
