@@ -121,8 +121,8 @@ class ModelOptions:
         `by_price`. Ends once `is_decided` holds for that cost; splits over hosts with a measured network still follow,
         because the plan says what the measurement decided.
 
-        Once a pipeline with room fits with certainty, longer ones of the same TP on the pool are left out, unless one
-        of their replicas costs less than all replicas of the shorter one."""
+        Once a pipeline with room fits with certainty, longer ones of the same TP on the pool are left out, except on
+        one host where one of their replicas costs less than all replicas of the shorter one."""
         enough: dict[tuple[str, int], tuple[int, float]] = {}
         for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
             shape, where = each.representative, (each.inventory.name, each.representative.tp)
@@ -131,7 +131,8 @@ class ModelOptions:
                     return
                 if shape.nodes == 1 or not each.inventory.network.basis:
                     continue
-            if where in enough and shape.pp > enough[where][0] and self._find_cost(shape, each) >= enough[where][1]:
+            pp, cost = enough.get(where, (shape.pp, 0.0))
+            if shape.pp > pp and (shape.nodes > 1 or self._find_cost(shape, each) >= cost):
                 continue
             found = self._evaluated.get(each.alike, ())
             if not found or not all(self._is_decided_on(one, each.inventory, is_decided) for one in found):
