@@ -313,7 +313,15 @@ TUNED = {
         "networkPolicy.prometheus",
         "scraping",
     ),
-    "gateway": ("priorityClassName", "autoscaling", "networkPolicy", "scraping", "exposure"),
+    "gateway": (
+        "models.*.spillAbove",
+        "service.type",
+        "priorityClassName",
+        "autoscaling",
+        "networkPolicy",
+        "scraping",
+        "exposure",
+    ),
     "platform": ("policies", "metrics.scraping", "prometheusRules"),
     "tenant": ("quota.pods", "quota.objects", "quota.storage", "networkPolicy.allowed"),
 }

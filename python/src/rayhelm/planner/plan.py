@@ -62,8 +62,7 @@ class Estimate(Closed):
     tpot_interval_s: tuple[float, float] | None = None
     """90 % interval of `tpot_s`, seconds."""
     basis: str = ""
-    """`measured`: this model, GPU and load; `interpolated`: the model on this GPU under other loads; `model`: neither;
-    empty without an estimate."""
+    """`measured`: this load; `interpolated`: the model on this GPU; `model`: neither; empty without an estimate."""
     concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     tokens_per_second: float | None = None
@@ -295,8 +294,7 @@ class RemotePlan(Closed):
     priority: int
     """The available one with the lowest number gets a request."""
     weights: dict[str, int] = {}
-    """Share of a model's forwarded requests, relative to the other gateways of the same priority; empty if there is no
-    other one."""
+    """Share of the requests to a model among gateways of the same priority; empty without another one."""
     weight_reasons: dict[str, str] = {}
     """Why: `pinned`, or the planned capacity of the other cluster."""
     secret: str
