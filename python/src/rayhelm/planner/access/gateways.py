@@ -137,8 +137,8 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     gateways = plan_gateways(models, fleet)
     yield from warn_remotes(gateways, fleet)
     for name in gateways:
-        declared = fleet.clusters[name].gateway
-        if not declared.allowed_clients and not (declared.tls and declared.tls.cidrs):
+        gateway = fleet.clusters[name].gateway
+        if not gateway.allowed_clients and not (gateway.tls and gateway.tls.cidrs):
             yield (
                 f"no client can reach the gateway of cluster `{name}`: `gateway.allowedClients` names no namespace,"
                 " and the NetworkPolicy allows only those"
