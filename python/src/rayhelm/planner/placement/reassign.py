@@ -5,6 +5,7 @@ covered completely, so their placement is optimal unless the search reaches its 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from rayhelm.planner.placement.assignment import Assignment, Value, is_better
 from rayhelm.planner.placement.candidates import Candidate
@@ -75,20 +76,25 @@ class Reassignment:
         comparable = [each for each in state.candidates if self._options[each].by_price == state.by_price]
         if len(comparable) <= _MOST_MODELS:
             return tuple(comparable)
-        better = list(self._list_better(name, now)) if now else self._list_all(name)
-        pools = dict.fromkeys(each.split.inventory.name for each in better)
-        if now:
-            pools[now.split.inventory.name] = None
-        others = [
+        others = (
             each
-            for pool in pools
+            for pool in self._iterate_pools(name, now)
             for each in sorted(state.get_members(pool), key=self._get_cost)
             if each != name and self._options[each].by_price == state.by_price
-        ]
-        return (name, *others[: _MOST_MODELS - 1])
+        )
+        return (name, *islice(others, _MOST_MODELS - 1))
 
-    def _list_all(self, name: str) -> list[Candidate]:
-        return [each for _, each in self._ranked.iterate(name, NEVER)]
+    def _iterate_pools(self, name: str, now: Candidate | None) -> Iterator[str]:
+        """Yield each pool of the better candidates of a model, and then its own."""
+        if now is None:
+            yield from dict.fromkeys(each.split.inventory.name for _, each in self._ranked.iterate(name, NEVER))
+            return
+        seen = {own := now.split.inventory.name}
+        for each in self._list_better(name, now):
+            if (pool := each.split.inventory.name) not in seen:
+                seen.add(pool)
+                yield pool
+        yield own
 
     def _get_cost(self, name: str) -> float:
         now = self._assignment.candidates[name]
@@ -137,6 +143,8 @@ class _Branches:
         self._around, self._state, self._order, self._now, self._before = around, state, order, now, before
         self._value, self._most = before, 0
         self._lists = {name: self._list(name) for name in order}
+        self._in_order = {name for name in order if all(each.share == 1 for _, each in self._lists[name])}
+        """Models whose candidates are in the order of their bounds: a fraction may cost less than its price."""
         least: list[Rank] = [(0.0,) * (FLAGS + 1)]
         for name in reversed(order):
             lowest = _find_least(self._lists[name])
@@ -162,10 +170,15 @@ class _Branches:
             self._keep(chosen)
             return
         name, state = self._order[position], self._state
+        floor = self._find_floor(position)
         for key, candidate in self._lists[name]:
             if self.nodes >= self._most:
                 return
-            if self._bound(key, candidate, position) >= self._value or not self._around.is_allowed(name, candidate):
+            if _bound(floor, key, candidate) >= self._value:
+                if name in self._in_order:
+                    return  # all others cost as much or more
+                continue
+            if not self._around.is_allowed(name, candidate):
                 continue
             self.nodes += 1
             state.begin()
@@ -173,12 +186,11 @@ class _Branches:
                 self._descend(position + 1, {**chosen, name: candidate})
             state.undo()
 
-    def _bound(self, key: Rank, candidate: Candidate, position: int) -> Value:
-        """Return a lower bound of the value with a candidate. A fraction can use a GPU that is paid for already."""
+    def _find_floor(self, position: int) -> Value:
+        """Return a lower bound of the value without the model at a position."""
         unplaced, *rest = self._state.value
-        cost = (*key[:FLAGS], key[FLAGS] if candidate.share == 1 else 0.0)
-        after = (one + mine + least for one, mine, least in zip(rest, cost, self._least[position + 1], strict=True))
-        return (unplaced - len(self._order) + position, *(round(each, 6) for each in after))
+        least = self._least[position + 1]
+        return (unplaced - len(self._order) + position, *(one + other for one, other in zip(rest, least, strict=True)))
 
     def _keep(self, chosen: dict[str, Candidate]) -> None:
         value = self._state.value
@@ -187,6 +199,13 @@ class _Branches:
         moved = sum(rank(now, by_price)[FLAGS] for name in changed if (now := self._now[name]))
         if value < self._value and is_better(value, self._before, moved):
             self.best, self._value = chosen, value
+
+
+def _bound(floor: Value, key: Rank, candidate: Candidate) -> Value:
+    """Return a lower bound of the value with a candidate. A fraction can use a GPU that is paid for already."""
+    cost = (*key[:FLAGS], key[FLAGS] if candidate.share == 1 else 0.0)
+    unplaced, *rest = floor
+    return (unplaced, *(round(one + mine, 6) for one, mine in zip(rest, cost, strict=True)))
 
 
 def _find_least(listed: Listed) -> Rank:
