@@ -333,3 +333,8 @@ def test_remote_that_shares_no_model_is_warned_of() -> None:
     text = fleet().replace("servedAs: {model: chat}", "service: other").replace("[chat]", "[chat, chat-us]")
     assert any("both serve no model under one name" in warning for warning in plan(text).warnings)
     assert read(text).clusters["eu"].gateway.remotes
+
+
+def test_unknown_cluster_of_a_pool_is_refused_beside_a_name_of_two_clusters() -> None:
+    text = fleet().replace("nodes: 4, cluster: us", "nodes: 4, cluster: asia")
+    assert any("asia" in problem.message for problem in problems(text))

@@ -104,7 +104,9 @@ def _report_unknown(name: str, other: str, fleet: Fleet, document: Document) -> 
 
 def check_clusters_of_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
     """Yield what prevents the gateways of several clusters from serving one name."""
-    pinned = {model: cluster for model in fleet.served_as(name) if (cluster := fleet.pinned_cluster(model))}
+    pinned = {
+        model: cluster for model in fleet.served_as(name) if (cluster := fleet.pinned_cluster(model)) in fleet.clusters
+    }  # an unknown cluster is a problem of the pool
     clusters = list(dict.fromkeys(pinned.values()))
     if len(clusters) < 2:
         return
