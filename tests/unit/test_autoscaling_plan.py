@@ -69,8 +69,8 @@ def test_start_of_a_node_is_part_of_the_load_time() -> None:
 
 def test_load_time_is_weights_over_read_speed_plus_engine_start() -> None:
     model = chat(BUSY)
-    (stage,) = model.stages
-    gib = stage.weights_gib * model.tensor_parallel_size
+    assert model.tensor_parallel_size * model.pipeline_parallel_size == 2  # the GPUs of one node
+    gib = sum(stage.weights_gib for stage in model.stages) * model.tensor_parallel_size
     assert model.scaling.load_s == pytest.approx(gib * 2**30 / 1e9 + 120, abs=1)
     assert "from the fleet file" in reasons(model)["load_s"]
 

@@ -23,7 +23,7 @@ models:
     unpinnedReason: a test of measurements
     context: 8192
     traffic: {requestsPerSecond: 0.05, inputTokens: 4000, outputTokens: 100}
-    slo: {ttft: 12s}
+    slo: {ttft: 16s}
 """
 MEASURED = """\
 pools:

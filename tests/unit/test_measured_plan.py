@@ -19,7 +19,7 @@ models:
     source: meta-llama/Llama-3.1-405B-Instruct-FP8
     context: 8192
     traffic: {{requestsPerSecond: 0.05, inputTokens: 4000, outputTokens: 100}}
-    slo: {{ttft: 12s}}
+    slo: {{ttft: 16s}}
 """
 PAIR = {"backend": "nccl", "spread": 0.02, "busy": ""}
 NODE = {"device": "cuda", "gpus": 4, "spread": 0.02, "busy": ""}

@@ -209,7 +209,7 @@ models: {{chat: {{source: {LLAMA}, context: 16384, slo: {{ttft: 2s, tpot: 40ms}}
 @pytest.mark.parametrize(
     ("pool", "source", "says"),
     [
-        (POOL.replace("rdma-400g", "rdma-100g"), LLAMA, "0.23 times the 348 ms that the GPUs compute the prompt"),
+        (POOL.replace("rdma-400g", "rdma-100g"), LLAMA, "0.23 times the 346 ms that the GPUs compute the prompt"),
         (POOL.replace("rdma-400g, rdmaResource: rdma/hca", "ethernet-100g"), LLAMA, "so RDMA is needed"),
         (POOL, "openai/gpt-oss-120b", "need full attention in all layers"),
     ],

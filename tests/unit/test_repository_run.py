@@ -248,7 +248,8 @@ def test_collection_refuses_a_mark_that_run_tests_would_not_find(tmp_path: Path,
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = {mark}\n")
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        env={name: value for name, value in os.environ.items() if not name.startswith("RAYHELM_")}
+        | {"PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,
         check=False,
