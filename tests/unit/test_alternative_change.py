@@ -60,6 +60,17 @@ models:
     traffic: {requestsPerSecond: 5, inputTokens: 3000, outputTokens: 300}
     parallelism: {tensor: 2}
 """
+TAKEN = """
+fleet: taken
+pools:
+  shared: {gpu: RTX-4090-24GB, nodes: 4, gpusPerNode: 2, nodeSelector: {pool: shared}, price: 0.6 USD/h}
+  large: {gpu: A100-SXM-80GB, nodes: 4, nodeSelector: {pool: large}, price: 3.431 USD/h}
+  other: {gpu: RTX-4090-24GB, nodes: 3, nodeSelector: {pool: other}, price: 0.6 USD/h}
+models:
+  first: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 8192, pool: shared}
+  wide: {source: Qwen/Qwen3-30B-A3B, traffic: {requestsPerSecond: 7.3, inputTokens: 1500, outputTokens: 300}}
+  second: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 8192, pool: shared, replicas: 1}
+"""
 FLEETS = {"dense": DENSE, "shared": SHARED, "mixed": MIXED, "sequences": SEQUENCES, "roles": ROLES}
 KINDS = {
     "dense": {"checkpoint", "pool", "pools", "spot", "spare replica"},
@@ -91,6 +102,27 @@ def test_fleet_file_with_the_change_of_a_shape_has_its_price(name: str) -> None:
         assert total == pytest.approx(each.price_per_hour, abs=2e-3), (model, each.what)
         assert sum(after[other].replicas for other in (model, *added)) == each.replicas, (model, each.what)
         assert after[model].gpu in each.gpu.split("+")
+
+
+def test_shape_is_left_out_when_it_makes_another_model_dearer() -> None:
+    """Half GPUs of pool `shared` save 0.6 USD/h for two models. Model `wide` then needs the pool `large`."""
+    before, found = plan(TAKEN), list_all(TAKEN)
+    parts = {"pools": {"shared": {"sharing": {"shares": 2}}}}
+    after = plan(yaml.safe_dump(apply_change(yaml.safe_load(TAKEN), parts)))
+    assert (after.models["first"].price_per_hour or 0) < (before.models["first"].price_per_hour or 0)
+    assert (after.price_per_hour or 0) > (before.price_per_hour or 0) + 2
+    assert {each.what for _, each in found if each.kind == "sharing"} == {"service: first"}
+
+
+@pytest.mark.parametrize("fleet", [DENSE, SHARED, MIXED, ROLES, TAKEN])
+def test_fleet_with_a_shape_saves_at_least_what_the_shape_states(fleet: str) -> None:
+    before = plan(fleet)
+    for model, each in list_all(fleet):
+        if each.saving_per_hour is None:
+            continue
+        after = plan(yaml.safe_dump(apply_change(yaml.safe_load(fleet), each.change), sort_keys=False))
+        saved = (before.price_per_hour or 0.0) - (after.price_per_hour or 0.0)
+        assert saved >= each.saving_per_hour - 5e-3, (model, each.what)
 
 
 def test_models_that_need_whole_gpus_stay_on_their_pool_when_others_share() -> None:

@@ -6,6 +6,7 @@ A change is a merge patch (RFC 7396): maps are merged, other values replace, and
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from rayhelm.catalog import Catalog
@@ -44,16 +45,19 @@ def plan_with(loaded: LoadedFleet, change: Change, known: Catalog | None = None)
     return plan_fleet(replace(parse_fleet(document), measured=loaded.measured), known)
 
 
-def confirm(loaded: LoadedFleet, known: Catalog, model: str, found: Iterable[Alternative]) -> list[Alternative]:
-    """Return the alternatives whose price the plan of the changed fleet has too. Others would take GPUs that the plan
-    then gives to another model, or break a rule of the fleet. A limit of a tenant that is too low becomes part of the
-    change. All of a large fleet are returned as they are."""
+def confirm(
+    loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, found: Iterable[Alternative]
+) -> list[Alternative]:
+    """Return the alternatives that the plan of the changed fleet agrees with: in the price of the model, and in the
+    saving. Others would take GPUs that the plan then gives to another model, make another model dearer, or break a rule
+    of the fleet. A limit of a tenant that is too low becomes part of the change. All of a large fleet are returned as
+    they are."""
     if len(loaded.fleet.models) > _MOST_CONFIRMED:
         return list(found)
-    return [done for each in found if (done := _confirm(loaded, known, model, each))]
+    return [done for each in found if (done := _confirm(loaded, known, plan, model, each))]
 
 
-def _confirm(loaded: LoadedFleet, known: Catalog, model: str, each: Alternative) -> Alternative | None:
+def _confirm(loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, each: Alternative) -> Alternative | None:
     if each.price_per_hour is None:
         return each
     try:
@@ -63,18 +67,53 @@ def _confirm(loaded: LoadedFleet, known: Catalog, model: str, each: Alternative)
         if not limits or limits.items() <= each.change.get("tenants", {}).items():
             return None
         needed = ", ".join(f"`tenants.{tenant}.gpus: {keys['gpus']}`" for tenant, keys in limits.items())
-        note = "; ".join(part for part in (each.note, f"needs {needed}") if part)
         return _confirm(
             loaded,
             known,
+            plan,
             model,
-            each.model_copy(update={"change": apply_change(each.change, {"tenants": limits}), "note": note}),
+            _add_note(
+                each.model_copy(update={"change": apply_change(each.change, {"tenants": limits})}), f"needs {needed}"
+            ),
         )
-    added = [name for name in planned.models if name not in loaded.fleet.models]
-    prices = [planned.models[name].price_per_hour for name in (model, *added)]
+    if not _has_stated_price(plan, planned, model, each) or not _has_stated_saving(plan, planned, model, each):
+        return None
+    return each
+
+
+def _add_note(each: Alternative, note: str) -> Alternative:
+    return each.model_copy(update={"note": "; ".join(part for part in (each.note, note) if part)})
+
+
+def _has_stated_price(plan: Plan, planned: Plan, model: str, each: Alternative) -> bool:
+    """Return whether the model and those that the change adds have the price together."""
+    prices = [
+        after.price_per_hour for name, after in planned.models.items() if name == model or name not in plan.models
+    ]
     total = sum(price or 0.0 for price in prices)
-    is_same = None not in prices and abs(total - each.price_per_hour) <= 1e-3 * total + 1e-4
-    return each if is_same else None
+    return None not in prices and abs(total - (each.price_per_hour or 0.0)) <= _get_rounding(total)
+
+
+def _has_stated_saving(plan: Plan, planned: Plan, model: str, each: Alternative) -> bool:
+    """Return whether the fleet saves as much at least, and no model outside the change becomes dearer. The change can
+    give or take GPUs of any other model."""
+    saved = (plan.models[model].price_per_hour or 0.0) - (each.price_per_hour or 0.0)
+    rounding = _get_rounding(saved)
+    for name, now in plan.models.items():
+        if name == model or now.price_per_hour is None:
+            continue
+        after = planned.models[name].price_per_hour
+        rise = inf if after is None else after - now.price_per_hour
+        if name not in each.change.get("models", {}) and rise > _get_rounding(now.price_per_hour):
+            return False
+        saved -= rise
+        rounding += _get_rounding(rise)
+    return saved >= (each.saving_per_hour or 0.0) - rounding
+
+
+def _get_rounding(price: float) -> float:
+    """Return the difference up to which two prices are equal, USD per hour."""
+    return 1e-3 * abs(price) + 1e-4
 
 
 def _find_limits(error: FleetError) -> dict[str, Change]:

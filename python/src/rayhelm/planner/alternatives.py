@@ -50,7 +50,7 @@ def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = N
             continue
         search = _Search(model_spec, now, plan, inventories, loaded, known)
         every = [*search.list_all(), *shared.get(model_spec.name, ())]
-        listed = sorted(confirm(loaded, known, model_spec.name, every), key=_get_order)
+        listed = sorted(confirm(loaded, known, plan, model_spec.name, every), key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
