@@ -21,6 +21,18 @@ models:
   one: {source: Qwen/Qwen3-0.6B, context: 4096}
   two: {source: Qwen/Qwen3-1.7B, context: 4096, pool: gpu}
 """
+UNEQUAL = """
+fleet: compared
+pools:
+  l4: {gpu: L4-24GB, nodes: 6, price: 0.8048 USD/h}
+models:
+  chat:
+    source: Qwen/Qwen2.5-7B-Instruct
+    context: 4096
+    traffic: {requestsPerSecond: 6, inputTokens: 500, outputTokens: 300, burst: {dispersion: 4}}
+  small: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 4096}
+  tiny: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 4096}
+"""
 LARGE = """
 fleet: compared
 pools:
@@ -44,6 +56,22 @@ def test_models_of_one_service_share_as_many_gpus_as_the_plan_with_that_service(
     planned = plan(SMALL.replace("context: 4096", "context: 4096, service: one"))
     assert ceil(planned.pools["gpu"].used) == 1
     assert planned.models["two"].gpu_fraction < 1
+
+
+def test_saving_of_shared_gpus_is_divided_by_what_each_model_gives_up() -> None:
+    """Model `chat` gives up a small part of its four GPUs."""
+    loaded = load(UNEQUAL)
+    now = plan_fleet(loaded).models
+    shapes = {
+        name: (now[name].price_per_hour or 0.0, each)
+        for name, shapes in list_alternatives(loaded, plan_fleet(loaded)).items()
+        for each in shapes
+        if each.what == "service: chat"
+    }
+    assert set(shapes) == {"chat", "small", "tiny"}
+    assert sum(each.saving_per_hour or 0.0 for _, each in shapes.values()) == pytest.approx(0.8048, abs=1e-3)
+    for price, each in shapes.values():
+        assert 0 < (each.saving_per_hour or 0.0) <= price - (each.price_per_hour or 0.0) + 1e-4
 
 
 @pytest.mark.parametrize("isolation", ["", ", isolation: hardware"])

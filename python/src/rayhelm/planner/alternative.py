@@ -37,7 +37,7 @@ class Alternative(Closed):
     names."""
     saving_per_hour: float | None
     """USD less than the plan; negative if it costs more; None if a price is unknown. For a shared GPU it counts the
-    whole GPUs that become free, while the price is that of the part."""
+    whole GPUs that become free, divided among the models, while the price is that of the part."""
     ttft_s: float | None
     tpot_s: float | None
     note: str = ""

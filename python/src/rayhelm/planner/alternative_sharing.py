@@ -1,7 +1,7 @@
 """Shapes with less than a GPU for a replica: models of one service on fractions of a GPU, time slices and MIG.
 
 They save only what the models together leave free, so models are placed together, and whole GPUs are counted. The price
-of each model is that of its parts, as in the plan.
+of each model is that of its parts, as in the plan. The saving of whole GPUs is divided among the models.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -237,9 +237,10 @@ def _build_shape(
 
 
 def _describe(shape: _Shape, now: ModelPlan, candidate: Candidate) -> Alternative:
-    """Return the shape of one model. What whole GPUs save is divided in proportion to the parts."""
-    parts = {name: each.gpus * each.split.gpu.part for name, each in shape.placed.items()}
-    gpus = shape.gpus * parts[now.model] / sum(parts.values())
+    """Return the shape of one model. What whole GPUs save is divided in proportion to what each model gives up, so that
+    a model saves only if its price is lower. Together they give up more: a part of a GPU can stay free."""
+    given = shape.gpus_now - sum(_count_used(each) for each in shape.placed.values())
+    saving = shape.saving * (now.replicas - _count_used(candidate)) / given
     price = candidate.price_per_hour
     return Alternative(
         kind="sharing",
@@ -252,8 +253,13 @@ def _describe(shape: _Shape, now: ModelPlan, candidate: Candidate) -> Alternativ
         pipeline_parallel_size=1,
         replicas=candidate.replicas,
         price_per_hour=None if price is None else round(price, 4),
-        saving_per_hour=round((now.price_per_hour or 0.0) - gpus * shape.price, 4),
+        saving_per_hour=round(saving, 4),
         ttft_s=candidate.capacity.ttft_s,
         tpot_s=candidate.capacity.tpot_s,
         note=shape.note,
     )
+
+
+def _count_used(candidate: Candidate) -> float:
+    """Return the whole GPUs that the parts of a model add up to."""
+    return candidate.gpus * candidate.split.gpu.part
