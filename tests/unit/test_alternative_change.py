@@ -71,6 +71,18 @@ models:
   wide: {source: Qwen/Qwen3-30B-A3B, traffic: {requestsPerSecond: 7.3, inputTokens: 1500, outputTokens: 300}}
   second: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 8192, pool: shared, replicas: 1}
 """
+COPIES = f"""
+fleet: copies
+pools:
+  gpu: {{gpu: A100-SXM-80GB, nodes: 4, gpusPerNode: 2, price: 3.431 USD/h}}
+models:
+  chat: {{source: meta-llama/Llama-3.3-70B-Instruct, parallelism: {{tensor: 2}}}}
+  copy:
+    source: meta-llama/Llama-3.3-70B-Instruct
+    context: 4096
+    servedAs: {{model: chat}}
+    {_TRAFFIC % 1}
+"""
 FLEETS = {"dense": DENSE, "shared": SHARED, "mixed": MIXED, "sequences": SEQUENCES, "roles": ROLES}
 KINDS = {
     "dense": {"checkpoint", "pool", "pools", "spot", "spare replica"},
@@ -157,6 +169,19 @@ def test_models_that_serve_one_name_change_their_checkpoint_together() -> None:
     for each in shapes:
         assert each.change["models"]["copy"] == each.change["models"]["answers"]
         assert "also of `copy`" in each.note
+
+
+def test_checkpoint_of_models_with_one_name_states_the_saving_of_all() -> None:
+    before = plan(COPIES)
+    rows = {name: each for name, each in list_all(COPIES) if each.kind == "checkpoint"}
+    assert set(rows) == {"chat", "copy"}
+    assert len({str(sorted(each.change["models"].items())) for each in rows.values()}) == 1
+    after = plan(yaml.safe_dump(apply_change(yaml.safe_load(COPIES), rows["chat"].change)))
+    saved = (before.price_per_hour or 0.0) - (after.price_per_hour or 0.0)
+    assert sum(each.saving_per_hour or 0.0 for each in rows.values()) == pytest.approx(saved, abs=1e-3)
+    for each in rows.values():
+        assert saved > (each.saving_per_hour or 0.0) + 1
+        assert each.note.endswith(f"; the models together cost {saved:.2f} USD/h less")
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,16 @@ def _confirm(loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, each: 
         )
     if not _has_stated_price(plan, planned, model, each) or not _has_stated_saving(plan, planned, model, each):
         return None
-    return each
+    return _add_saving_of_copies(plan, planned, model, each)
+
+
+def _add_saving_of_copies(plan: Plan, planned: Plan, model: str, each: Alternative) -> Alternative:
+    """Return a checkpoint with the saving of all models that it is for, because one change has them all."""
+    changed = [name for name in each.change["models"] if name in plan.models]
+    if each.kind != "checkpoint" or changed == [model]:
+        return each
+    before, after = (sum(of.models[name].price_per_hour or 0.0 for name in changed) for of in (plan, planned))
+    return _add_note(each, f"the models together cost {before - after:.2f} USD/h less")
 
 
 def _add_note(each: Alternative, note: str) -> Alternative:

@@ -95,7 +95,7 @@ class _Search:
                 others = self._list_copies()
                 note = "another checkpoint of the same model: check the quality of its answers"
                 if others:
-                    note += f"; also of {' and '.join(f'`{name}`' for name in others)}, which serves the same name"
+                    note += f"; also of {' and '.join(f'`{name}`' for name in others)} with the same served name"
                 removed = dict.fromkeys(key for key in ("revision", "architecture") if key in self._written)
                 change = {**removed, "source": model.id}
                 yield from self._compare(
