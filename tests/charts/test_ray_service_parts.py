@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from charts.kit import ENGINE_QUEUE, FIXED, chat, kinds, llm_config, only, over, ray_service, rendered
+from rayhelm.errors import FleetError
 from rayhelm.runtime import bucket_download
 
 INCREMENTAL = {
@@ -122,6 +123,23 @@ def test_job_mounts_the_program_of_the_chart():
     (found,) = [item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ConfigMap", program)]
     assert found["data"]["bucket_download.py"].strip() == Path(bucket_download.__file__).read_text().strip()
     assert "bucket_download" not in json.dumps(rendered())
+
+
+@pytest.mark.parametrize(
+    ("volume", "path", "message"),
+    [
+        ("program", "/extra", "the chart has a volume of this name"),
+        ("extra", "/etc/rayhelm/extra", "which the pod uses"),
+    ],
+)
+def test_program_of_the_job_is_not_replaced_by_an_extra_volume(volume, path, message):
+    extra = {
+        "extraVolumes": [{"name": volume, "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": volume, "mountPath": path}],
+    }
+    with pytest.raises(FleetError) as refused:
+        rendered(over(BUCKET, {"weights": {"download": extra}}))
+    assert message in refused.value.problems[0].message
 
 
 def test_only_the_job_gets_the_keys_of_the_bucket_and_never_those_of_the_node():

@@ -8,6 +8,7 @@ import yaml
 from charts.kit import VALUES, over, rendered, serve_config
 from charts.kit import ray_service as render_ray_service
 from rayhelm.charts.helm import template
+from rayhelm.errors import FleetError
 
 TLS = {"serve": {"tls": {"secretName": "chat-serve-tls"}}}
 
@@ -19,6 +20,12 @@ def containers(overlay: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, 
     return [(pod, pod["containers"][0]) for pod in pods]
 
 
+def below(path: str, values: dict[str, Any]) -> dict[str, Any]:
+    for part in reversed(path.split(".")):
+        values = {part: values}
+    return values
+
+
 def test_serve_reads_certificate_and_key_that_every_pod_mounts() -> None:
     options = serve_config(TLS)["http_options"]
     assert (options["ssl_certfile"], options["ssl_keyfile"]) == ("/etc/serve-tls/tls.crt", "/etc/serve-tls/tls.key")
@@ -27,6 +34,26 @@ def test_serve_reads_certificate_and_key_that_every_pod_mounts() -> None:
         assert volume["secret"]["secretName"] == "chat-serve-tls"
         (mount,) = [each for each in container["volumeMounts"] if each["name"] == "serve-tls"]
         assert (mount["mountPath"], mount["readOnly"]) == ("/etc/serve-tls", True)
+
+
+@pytest.mark.parametrize("path", ["head", "workerGroups.gpu"])
+@pytest.mark.parametrize("name", [each["name"] for each in containers(TLS)[1][0]["volumes"]])
+def test_volume_of_a_pod_with_tls_is_not_an_extra_volume(path: str, name: str) -> None:
+    with pytest.raises(FleetError) as refused:
+        rendered(over(TLS, below(path, {"extraVolumes": [{"name": name, "emptyDir": {}}]})))
+    assert "the chart has a volume of this name" in refused.value.problems[0].message
+
+
+@pytest.mark.parametrize("path", ["head", "workerGroups.gpu"])
+@pytest.mark.parametrize("mount", [each["mountPath"] for each in containers(TLS)[1][1]["volumeMounts"]])
+def test_path_of_a_pod_with_tls_is_not_an_extra_mount(path: str, mount: str) -> None:
+    extra = {
+        "extraVolumes": [{"name": "extra", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "extra", "mountPath": f"{mount}/extra"}],
+    }
+    with pytest.raises(FleetError) as refused:
+        rendered(over(TLS, below(path, extra)))
+    assert "which the pod uses" in refused.value.problems[0].message
 
 
 def test_workers_with_tls_have_a_readiness_probe_that_uses_it() -> None:

@@ -56,7 +56,7 @@
 {{- end }}
 {{- end }}
 {{- $reserved := include "ray-service.reservedEnv" . | fromJson }}
-{{- $own := dict "volumes" (concat (include "ray-service.modelImageNames" . | fromJsonArray) (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem" "autoscaler" "api-access")) "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/home/ray/anaconda3" "/var/run/secrets" "/model-images" $v.weights.mountPath) }}
+{{- $own := dict "volumes" (concat (include "ray-service.modelImageNames" . | fromJsonArray) (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem" "autoscaler" "api-access" "serve-tls" "program")) "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/etc/serve-tls" "/etc/rayhelm" "/home/ray/anaconda3" "/var/run/secrets" "/model-images" $v.weights.mountPath) }}
 {{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (dict "root" $v.root "v" $v "env" .head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" .image "override" dict) | fromJson)))) }}
 {{- range $name, $group := .workerGroups }}
 {{- $pods = append $pods (dict "path" (printf "workerGroups.%s" $name) "pod" $group "set" (include "ray-service.env" (dict "root" $v.root "v" $v "env" $group.env "groupEnv" (include "ray-service.groupEnv" (dict "v" $v "group" $group) | fromJson)))) }}
