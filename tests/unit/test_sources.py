@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.sources import find_source_kind
 from rayhelm.values.build.policies import build_policies
@@ -104,6 +104,21 @@ def test_google_bucket_is_refused_with_a_workload_identity() -> None:
 def test_two_kinds_of_stores_in_one_cluster_are_refused() -> None:
     second = f"  other: {{source: 'gs://backup/x', revision: {SHA}, architecture: Qwen/Qwen3-8B, context: 4096}}\n"
     assert "has the keys of one store" in refusal(fleet(PINNED, more=second)).message
+
+
+def test_fix_of_two_stores_names_a_bucket_that_s3_can_have() -> None:
+    second = f"  other: {{source: 'gs://back_up/x_1', revision: {SHA}, architecture: Qwen/Qwen3-8B, context: 4096}}\n"
+    fix = refusal(fleet(PINNED, more=second)).fix
+    assert isinstance(fix, Fix)
+    assert fix.value == "s3://back-up/x_1"
+    assert find_source_kind(fix.value) == "bucket"
+
+
+@pytest.mark.parametrize(("scheme", "keys"), [("s3", {"region", "credentialsSecret"}), ("gs", {"credentialsSecret"})])
+def test_fix_of_a_missing_store_has_a_region_for_s3_only(scheme: str, keys: set[str]) -> None:
+    fix = refusal(fleet(f"source: '{scheme}://acme/qwen/v1', revision: {SHA}", "")).fix
+    assert isinstance(fix, Fix)
+    assert fix.value["bucket"].keys() == keys
 
 
 def test_workload_identity_is_of_the_job_alone() -> None:

@@ -91,11 +91,13 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
         yield from _find_wrong_stores(name, plan, loaded)
         if not loaded.fleet.clusters[name].weights.bucket:
             used = next(model for model in models if model.cluster == name and _is_pinned_bucket(model))
+            # The download from Google Cloud Storage needs none.
+            region = {} if used.source.startswith("gs://") else {"region": "eu-central-1"}
             yield loaded.document.problem(
                 ("clusters", name),
                 f"model `{used.model}` is in {used.source}, and cluster `{name}` has no `weights.bucket` with its"
                 " credentials",
-                Fix("weights", {"bucket": {"region": "eu-central-1", "credentialsSecret": "bucket-reader"}}),
+                Fix("weights", {"bucket": {**region, "credentialsSecret": "bucket-reader"}}),
             )
     for service in plan.services:
         claims = _find_claims(plan.of_service(service))
@@ -116,11 +118,13 @@ def _find_wrong_stores(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterato
     google = [model for model in pinned if model.source.startswith("gs://")]
     others = [model for model in pinned if model not in google]
     for model in google if others else []:
+        bucket, slash, prefix = model.source.removeprefix("gs://").partition("/")
         yield loaded.document.problem(
             ("models", model.model, "source"),
             f"`weights.bucket` of cluster `{cluster}` has the keys of one store, and `{model.source}` is in Google"
             f" Cloud Storage, `{others[0].source}` in another: copy the weights to one of them",
-            Fix("", f"s3{model.source.removeprefix('gs')}"),
+            # Only Google Cloud Storage has bucket names with an underscore.
+            Fix("", f"s3://{bucket.replace('_', '-')}{slash}{prefix}", "the bucket with the copy"),
         )
     if google and store and not store.credentials_secret:
         yield loaded.document.problem(
