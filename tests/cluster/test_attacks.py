@@ -88,7 +88,8 @@ def _try(asked: Asked, attack: Attack, namespace: str) -> Answer:
     if not attack.before:
         return asked.create(_move(attack.item, namespace))
     there = asked.there(_move(attack.item, namespace))
-    changed = {**there, "metadata": {**there["metadata"], "labels": attack.item["metadata"].get("labels", {})}}
+    sent = {key: attack.item["metadata"].get(key, {}) for key in ("labels", "annotations")}
+    changed = {**there, "metadata": {**there["metadata"], **sent}}
     return asked.replace({**changed, "spec": there["spec"] | (attack.changes.get("spec") or {})})
 
 
