@@ -1,6 +1,7 @@
 -- Refuses fields in forms (multipart/form-data) of the task `transcribe`, with the names in the arguments. A form that the gateway
--- holds completely gets an error before a server is selected. A longer one is read while it is forwarded: such a field and all
--- that follows is overwritten, and a rule replaces the response by the error.
+-- holds completely gets an error before a server is selected. A longer one is read while it is forwarded: all that follows the
+-- name of such a field is overwritten, at the latest from the end of the headers of its part on, and a rule replaces the response by
+-- the error.
 -- Parsers differ in odd headers, so a part needs exactly one Content-Disposition with a plain name, and a delimiter counts
 -- wherever it occurs. Content of files and other fields is not read.
 local refused = {}
@@ -11,18 +12,25 @@ local INVALID, REFUSED = "form-invalid", "field-refused "
 local BOUNDARY = "[%w'()+_,./:=?-]"
 local CONTROL = "[\0-\8\10-\31\127]"
 
-local find, gmatch, lower, match, rep, sub = string.find, string.gmatch, string.lower, string.match, string.rep, string.sub
+local find, gmatch, gsub, lower, match = string.find, string.gmatch, string.gsub, string.lower, string.match
+local rep, sub = string.rep, string.sub
 local max = math.max
 
 -- The delimiter of a form; nil for what is no form, and false for a form whose boundary parsers could read in two ways.
 local function find_delimiter(content_type)
   local text = lower(content_type)
   if not find(text, "multipart", 1, true) then return nil end
-  local at, after = match(text, "^multipart/form%-data[ \t]*;[ \t]*boundary=()[^;]*()")
+  local at = match(text, "^multipart/form%-data[ \t]*();")
   if not at then return false end
-  local rest = sub(text, after)
-  if rest ~= "" and not match(rest, '^;[ \t]*charset="?utf%-8"?$') then return false end
-  local value = match(sub(content_type, at, after - 1), "^(.-)[ \t]*$")
+  local found = {}
+  for parameter in gmatch(gsub(sub(content_type, at + 1), "[ \t]*;[ \t]*$", "") .. ";", "(.-);") do
+    local key, value = match(parameter, "^[ \t]*(%a+)=(.-)[ \t]*$")
+    key = key and lower(key)
+    if key ~= "boundary" and key ~= "charset" or found[key] then return false end
+    found[key] = value
+  end
+  if found.charset and not match(lower(found.charset), '^"?utf%-8"?$') then return false end
+  local value = found.boundary or ""
   local boundary = match(value, '^"(' .. BOUNDARY .. '+)"$') or match(value, "^(" .. BOUNDARY .. "+)$")
   return boundary and #boundary <= 70 and "--" .. boundary or false
 end
@@ -69,7 +77,11 @@ local function read(text, delimiter)
     if mark == "\r\n" then
       local _, stop = find(text, "\r\n\r\n", from, true)
       if (stop or #text) - from > MAX_HEADERS then return INVALID, at - 1 end
-      if not stop then return nil, at - 1 end
+      if not stop then
+        -- A parser could accept another end of a line, and find the value before the gateway has the end of the headers.
+        if find(gsub(sub(text, from), "\r\n", ""), CONTROL .. ".") then return INVALID, at - 1 end
+        return nil, at - 1
+      end
       local headers = sub(text, from, stop - 2)
       local failure = find(headers, delimiter, 1, true) and INVALID or check_headers(headers)
       if failure then return failure, at - 1 end
@@ -105,31 +117,29 @@ end
 
 function Form:http_headers(txn, message)
   if message.channel:is_resp() or txn:get_var("txn.form") then return end
-  self.delimiter, self.is_refused = find_delimiter(txn.f:req_fhdr("content-type")), false
+  self.delimiter, self.tail, self.is_refused = find_delimiter(txn.f:req_fhdr("content-type")), "", false
   filter.register_data_filter(self, message.channel)
 end
 
--- Returns how many bytes are forwarded; the others come again with more.
+-- Forwards all bytes, and keeps those that it has to read again. It must not hold any back: HAProxy can wait for an empty buffer
+-- before it receives more, and the request would hang.
 function Form:http_payload(txn, message)
-  local text = message:body()
-  if not text or text == "" then return end
-  local failure, count
-  if self.is_refused then
-    failure, count = INVALID, 0
-  else
-    failure, count = read(text, self.delimiter)
-    if failure then txn:set_var("txn.form", failure) end
+  local text = self.tail .. (message:body() or "")
+  local from, size = 0, #text - #self.tail
+  if size == 0 then return end
+  if not self.is_refused then
+    local failure, count = read(text, self.delimiter)
+    if failure then
+      self.is_refused, from = true, max(count - #self.tail, 0)
+      txn:set_var("txn.form", failure)
+    end
+    self.tail = failure and "" or sub(text, count + 1)
   end
-  local size = #text
-  if failure then
-    self.is_refused = true
-    message:set(rep("?", size - count), count, size - count)
-  end
-  if size > LARGE then
+  if self.is_refused then message:set(rep("?", size - from), from, size - from) end
+  if #text > LARGE then
     text = nil
     collectgarbage()
   end
-  if not failure and not message:eom() then return count end
 end
 
 core.register_filter("form", Form, function(class) return class end)
