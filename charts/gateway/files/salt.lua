@@ -14,6 +14,8 @@ local function has_secret()
   return secret ~= nil
 end
 
+-- Each thread reads it when it loads this file, so all threads of a pod have the same one.
+has_secret()
 core.register_fetches("has_salt", has_secret)
 
 local START, STOP = ',"cache_salt":"', '"'
