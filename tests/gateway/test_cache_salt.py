@@ -198,6 +198,19 @@ def test_secret_changes_the_salts_of_all_tenants():
     assert json.loads(one.requests[-1].body)["cache_salt"] == compute_salt("acme", secret=b"a\0secret\n")
 
 
+def test_all_threads_keep_the_salt_when_the_secret_changes():
+    """Until the pod restarts. A new connection can have another thread."""
+    with start_upstreams("one") as (one,):
+        values = minimal_values(one, build_values(one)) | {"prefixCache": {"salt": {"secretName": "salt"}}}
+        with start_gateway(values, mounted={"salt/key": "first"}) as gateway:
+            replace_file(gateway.folder / "salt" / "key", "second")
+            for _ in range(20):
+                assert gateway.request(CHAT, json.loads(chat())).status == 200
+    assert {json.loads(request.body)["cache_salt"] for request in one.requests} == {
+        compute_salt("acme", secret=b"first")
+    }
+
+
 @pytest.mark.parametrize("text", ["", "\n", " \r\n\t"])
 def test_gateway_with_an_empty_salt_is_not_ready_and_sends_nothing(text):
     with start_upstreams("one") as (one,):
