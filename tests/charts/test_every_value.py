@@ -52,6 +52,10 @@ OTHER_REMOTE = {
     "certificateAuthority": {"configMapName": "ca"},
     "cidrs": ["203.0.113.11/32"],
 }
+UPSTREAM_TLS = {
+    "upstreamTls": {"certificateAuthority": {"configMapName": "serve-ca"}},
+    "models": {"llama-8b": {"versions": {"stable": {"endpoints": {"here": {"tls": True, "serverName": "chat"}}}}}},
+}
 NEEDED: dict[str, dict[str, Values]] = {
     "ray-service": {
         "auth.reason": {"auth": {"mode": "disabled", "reason": "x"}},
@@ -80,6 +84,9 @@ NEEDED: dict[str, dict[str, Values]] = {
         "replicas": {"autoscaling": {"kind": "None"}},
         "networkPolicy.reason": {"networkPolicy": {"enabled": False, "reason": "x"}},
         "remoteGateways.us.priority": {"remoteGateways": {"ap": OTHER_REMOTE}},
+        "remoteGateways.us.weight": {"remoteGateways": {"ap": {**OTHER_REMOTE, "priority": 2}}},
+        "upstreamTls": UPSTREAM_TLS,
+        "models.llama-8b.versions.stable.endpoints.here.serverName": UPSTREAM_TLS,
         "exposure.tls": {"exposure": {"kind": "TLS", "tls": {"secretNames": ["ai-tls"]}}},
         "exposure.httpRoute": {"exposure": {"kind": "HTTPRoute", "httpRoute": {"parent": {"name": "public"}}}},
         "exposure.ingress.tlsReason": {"exposure": {"ingress": {"tlsSecret": "", "tlsReason": "x"}}},

@@ -11,6 +11,8 @@ from network.kit.world import Pod, World, world_of
 from rayhelm.charts.helm import charts_dir
 from rayhelm.render.files import render_fleet
 
+PUBLIC = "two-clusters"
+"""The fleet whose gateways are public, and forward requests to each other."""
 TENANTS = [
     fleet
     for fleet in FLEETS
@@ -63,7 +65,12 @@ def test_only_prometheus_reads_metrics(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
 def test_no_address_outside_the_cluster_reaches_a_pod(fleet: Fleet) -> None:
-    assert not [connection for connection in find_allowed(fleet_world(fleet)) if isinstance(connection.source, Block)]
+    found = {
+        (connection.target.role, connection.port)
+        for connection in find_allowed(fleet_world(fleet))
+        if isinstance(connection.source, Block) and isinstance(connection.target, Pod)
+    }
+    assert found == ({("gateway", "TCP 8080")} if fleet.name == PUBLIC else set())
 
 
 def test_only_heads_of_the_owner_reach_its_redis(tmp_path: Path) -> None:
@@ -99,7 +106,8 @@ def test_only_head_and_download_reach_addresses_outside_the_cluster(fleet: Fleet
     }
     found = {(connection.source.role, connection.port) for connection in connections}
     assert ("download", "TCP 443") in found
-    assert found <= {("head", "TCP 443"), ("head", "TCP 6443"), ("download", "TCP 443")}
+    forwards = {("gateway", "TCP 443")} if fleet.name == PUBLIC else set()
+    assert forwards <= found <= forwards | {("head", "TCP 443"), ("head", "TCP 6443"), ("download", "TCP 443")}
     assert all(
         connection.target.first == connection.target.last
         for connection in connections
@@ -114,9 +122,16 @@ def test_gateway_reaches_only_workers_and_dns(fleet: Fleet) -> None:
         for connection in find_allowed(fleet_world(fleet))
         if isinstance(connection.source, Pod) and connection.source.role == "gateway"
     }
-    assert {(connection.target.role or connection.target.namespace, connection.port) for connection in connections} == {
-        ("worker", "TCP 8000"), ("kube-system", "TCP 53"), ("kube-system", "UDP 53"),
-    }  # fmt: skip
+    found = {
+        (
+            "outside" if isinstance(to := connection.target, Block) else to.role or to.namespace,
+            connection.port,
+        )
+        for connection in connections
+    }
+    assert found == {("worker", "TCP 8000"), ("kube-system", "TCP 53"), ("kube-system", "UDP 53")} | (
+        {("outside", "TCP 443")} if fleet.name == PUBLIC else set()
+    )
 
 
 @pytest.mark.parametrize("fleet", TENANTS, ids=str)
