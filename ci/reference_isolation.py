@@ -53,13 +53,58 @@ administrators may create pods and read Secrets there.
 
 ## Encryption
 
-Traffic between the gateway and the Serve port is not encrypted by the charts, and neither is Ray's own traffic. A
-node that reads packets of others reads prompts. A mesh or the encryption of the network plugin (WireGuard in Cilium
-and Calico) protects both without a value of the charts. It was not run.
+Without further settings, traffic between the gateway and the Serve port is not encrypted, and neither is Ray's own
+traffic. A node that reads packets of others reads prompts.
 
-The charts have no value for TLS on the Serve port. Ray Serve 2.60 has options for it (`ssl_keyfile`, `ssl_certfile`),
-but the readiness probe that KubeRay adds to workers calls plain `http://localhost:8000`, and so do the gateway and
-`helm test`.
+`serveTls` of a cluster encrypts the first: Ray Serve accepts TLS only, and the gateway verifies the certificate of
+each service.
+
+```yaml
+clusters:
+  main:
+    serveTls: {certificateAuthority: {configMap: serve-ca}}  # or `secret`, of the gateway; entry ca.crt
+```
+
+Each service needs a TLS Secret `<service>-serve-tls` in its namespace, with a certificate for
+`<service>-serve-svc.<namespace>.svc.cluster.local`. A Certificate of cert-manager creates and renews it:
+
+```yaml
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: chat-serve-tls, namespace: models}
+spec:
+  secretName: chat-serve-tls
+  dnsNames: [chat-serve-svc.models.svc.cluster.local]
+  duration: 8760h
+  issuerRef: {kind: ClusterIssuer, name: serve-ca}
+```
+
+In values of the charts these are `serve.tls.secretName` of `ray-service`, and `upstreamTls` and `endpoints.*.tls` of
+`gateway`. Put both in place together: a gateway without TLS does not reach a service with it, and the other way
+round.
+
+* **With a certificate of another authority, or for another name, the gateway sends nothing.** The endpoint counts as
+  down, and the log of the pod has `Layer6 invalid response`.
+* Ray reads the certificate when a pod starts. A renewed one takes effect in new pods only, so use a long lifetime,
+  and restart the service before the certificate expires: any change of its pods, such as an annotation, starts a new
+  Ray cluster.
+* Every client of the Serve port has to use `https://`, those of `aliases` too. Ray does not verify certificates of
+  clients, so this is no mutual TLS.
+* KubeRay knows nothing of TLS on this port. The readiness probe that it adds to workers asks
+  `http://localhost:<serve>/-/healthz` (`initLivenessAndReadinessProbe` in
+  `ray-operator/controllers/ray/common/pod.go`), so the chart renders the same probe with `https`, and KubeRay 1.6.2
+  and 1.7.0 add none. They ask the port of the head only if it serves requests (`updateHeadPodServeLabel` in
+  `rayservice_controller.go`), which `excludeHeadPodFromServeSvc: true` prevents. The status of Serve is read from the
+  dashboard, on port 8265.
+* The HTTPRoute that KubeRay creates for `NewClusterWithIncrementalUpgrade` has no TLS to the service, so the chart
+  refuses both together.
+
+`tests/serve/test_serve_tls.py` ran this with Ray Serve 2.60 and HAProxy 2.8 on one computer: the rendered
+serveConfigV2, the rendered probe, a right and a wrong authority, and a wrong name. It was not run in pods.
+
+Ray's own traffic (gRPC, object store, NCCL, the KV cache between prefill and decode) needs a mesh or the encryption
+of the network plugin (WireGuard in Cilium and Calico), which protect the Serve port too, without a value of the
+charts. Neither was run.
 """
 
 
