@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rayhelm.errors import FleetError
 from rayhelm.render.files import render_loaded_fleet
 from rayhelm.render.plan_page import plan_page
+from rayhelm.spec.document import parse_document
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.gateway import GatewayValues
+from unit.apply_fix import apply_fix
 from unit.fleets import load, plan
 from unit.small_fleet import problems, read, the_problem
 
@@ -221,6 +224,15 @@ def test_weight_without_its_counterpart_is_refused(asia: str, us: str, message: 
     (problem,) = problems(three_clusters(asia, us))
     assert (problem.path, problem.line) == ("clusters.eu.gateway.remotes.asia.weight", line)
     assert message in problem.message
+
+
+def test_fix_of_a_missing_weight_names_the_key_of_the_other_remote() -> None:
+    text = three_clusters(", weight: 5", "")
+    (problem,) = problems(text)
+    assert [fix.path for fix in problem.alternatives] == ["clusters.eu.gateway.remotes.us.weight"]
+    assert "# or, at clusters.eu.gateway.remotes.us: weight: 100" in str(problem)
+    fixed = yaml.safe_dump(apply_fix(parse_document(text, ""), problem.alternatives[0]), sort_keys=False)
+    assert render_gateways(fixed)["eu"].remote_gateways["us"].model_weights == {"chat": 100}
 
 
 def test_weight_out_of_range_is_refused() -> None:

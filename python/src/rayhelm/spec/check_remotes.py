@@ -86,7 +86,7 @@ def _check_weights(name: str, fleet: Fleet, document: Document) -> Iterator[Prob
                 f"remote gateway `{missing[0]}` has the same priority and no `weight`, and a number has no relation"
             )
             message += " to the planned capacity: set both, or none"
-            yield document.problem(path, message, Fix.removal(), alternatives=[Fix(f"../../{missing[0]}/weight", 100)])
+            yield document.problem(path, message, Fix.removal(), alternatives=[Fix(f"../../{missing[0]}.weight", 100)])
 
 
 def _find_host(cluster: str, remote: Remote, fleet: Fleet) -> str | None:
