@@ -1,6 +1,7 @@
 """Features that meet in one model: names, sessions, salts, remote gateways, paths."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ from charts.kit import VALUES
 from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant
 from gateway.kit.connection import build_request
 from gateway.kit.hostile import exchange
-from gateway.kit.pair import start_pair
+from gateway.kit.pair import remote, start_pair, tls_values
 from gateway.test_config import find_warnings
 from gateway.test_sessions import CHAT, FIELDS, USERS, chat, find_endpoints
 
@@ -117,3 +118,12 @@ def test_bound_of_a_body_counts_no_salt_of_another_gateway():
         assert (answer.status, answer.endpoint) == (200, "us")
         assert "cache_salt" in json.loads(us.upstream.requests[-1].body)
         assert eu.gateway.request(CHAT, body.replace(b"xxx", b"x" * 90)).status == 413
+
+
+def test_config_with_many_endpoints_and_equal_remotes_is_valid(tmp_path: Path, three) -> None:
+    """A line of HAProxy has at most 64 words."""
+    values = tls_values(three[0], {"remoteGateways": {"us": remote(9443), "asia": remote(9444)}})
+    (version,) = values["models"]["llama"]["versions"].values()
+    (endpoint,) = version["endpoints"].values()
+    version["endpoints"] = {f"one-{number}": endpoint | {"port": 9000 + number} for number in range(60)}
+    assert find_warnings(tmp_path, values) == (0, [])

@@ -28,11 +28,8 @@
 {{- $groups := include "gateway.remoteGroups" (dict "v" .v "remotes" .remotes) | fromJsonArray }}
 {{- $leaves := "if { var(txn.leaves) -m found }" }}
 {{- if lt (len $groups) (len .remotes) }}
-{{- $down := "" }}
-{{- range $key, $_ := .version.endpoints }}
-{{- $down = printf "%s !{ srv_is_up(%s/%s) }" $down $.backend $key }}
-{{- end }}
-http-request set-var(txn.leaves) bool(true) if !{ var(txn.remote) -m found }{{ $down }}
+{{- include "gateway.isUp" (dict "backend" .backend "version" .version) }}
+http-request set-var(txn.leaves) bool(true) if !{ var(txn.remote) -m found }{{ include "gateway.isDown" (dict "id" .names.model "name" .names.version "version" .version) }}
 {{- end }}
 {{- if or (lt (len $groups) (len .remotes)) (get .v.models .names.model).spillAbove }}
 {{- range $order, $group := $groups }}

@@ -20,6 +20,14 @@
 {{- $names | toJson }}
 {{- end }}
 
+{{- /* Lines of one ACL that holds if an endpoint is available: a line of HAProxy has at most 64 words. */ -}}
+{{- define "gateway.isUp" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.isUp" "given" . "names" (list "backend" "version")) -}}
+{{- range $key, $_ := .version.endpoints }}
+acl up.{{ $.backend }} srv_is_up({{ $.backend }}/{{ $key }})
+{{- end }}
+{{- end }}
+
 {{- /* Conditions under which no endpoint of a version is available. Takes (dict id name version). */ -}}
 {{- define "gateway.isDown" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.isDown" "given" . "names" (list "id" "name" "version")) -}}
@@ -36,9 +44,7 @@ http-request set-log-level silent if is_remote { path_beg /-/ready/ }
 {{- range $id, $model := .v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $backend := include "gateway.backend" (dict "model" $id "version" $name) }}
-{{- range $key, $_ := $version.endpoints }}
-acl up.{{ $backend }} srv_is_up({{ $backend }}/{{ $key }})
-{{- end }}
+{{- include "gateway.isUp" (dict "backend" $backend "version" $version) }}
 http-request return status 503 content-type text/plain string "no endpoint is available" if is_remote { path /-/ready/{{ $id }}/{{ $name }} }{{ include "gateway.isDown" (dict "id" $id "name" $name "version" $version) }}
 http-request return status 200 content-type text/plain string ok if is_remote { path /-/ready/{{ $id }}/{{ $name }} }
 {{- end }}
