@@ -19,6 +19,11 @@
 {{- include "gateway.refuse" (dict "v" $v "id" "remote-egress" "words" (dict "remote" $name "host" $remote.host)) }}
 {{- end }}
 {{- end }}
+{{- range $model, $_ := $remote.modelWeights }}
+{{- if not (hasKey $remote.models $model) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "remote-weight-unknown" "words" (dict "remote" $name "model" $model)) }}
+{{- end }}
+{{- end }}
 {{- range $model, $versions := $remote.models }}
 {{- $known := (get $v.models $model | default dict).versions | default dict }}
 {{- range $versions }}
