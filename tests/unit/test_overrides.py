@@ -201,6 +201,47 @@ def test_override_of_a_planned_value_is_refused(part: str, values: str, key: str
     assert values in lines[(problem.line or 0) - 1]
 
 
+TLS = "host: ai.example.com\n      tls: {secrets: [a], cidrs: [203.0.113.0/24]}"
+OUTSIDE = "{networkPolicy: {allowedClients: {outside-the-cluster: %s}}}"
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "fix"),
+    [
+        ("{service: {type: NodePort}}", "tls.service", "service: NodePort"),
+        (OUTSIDE % "{cidrs: [10.0.0.0/8]}", "tls.cidrs", "cidrs: [10.0.0.0/8]"),
+        (OUTSIDE % "null", "tls.cidrs", "remove `outside-the-cluster`"),
+    ],
+    ids=["service", "cidrs", "removed"],
+)
+def test_override_of_the_tls_of_a_gateway_is_refused(values: str, key: str, fix: str) -> None:
+    fleet = text().replace("      values: {}\n", f"      {TLS}\n      values: {values}\n", 1)
+    with pytest.raises(FleetError) as caught:
+        render_loaded_fleet(load(fleet))
+    (problem,) = caught.value.problems
+    assert problem.message.endswith(f"Use `clusters.main.gateway.{key}` of the fleet file")
+    assert fix in str(problem.fix)
+    check_fixes(fleet, [problem], lambda fixed: render_loaded_fleet(load(fixed)))
+
+
+@pytest.mark.parametrize(
+    ("tls", "values", "expected"),
+    [
+        (False, "{service: {type: NodePort}}", ("NodePort", False)),
+        (False, "{networkPolicy: {allowedClients: {apps: {cidrs: [10.0.0.0/8]}}}}", ("ClusterIP", True)),
+        (True, "{networkPolicy: {allowedClients: {apps: {cidrs: [10.0.0.0/8]}}}}", ("LoadBalancer", True)),
+    ],
+    ids=["service", "cidrs", "cidrs-with-tls"],
+)
+def test_override_that_no_tls_decides_is_accepted(tls: bool, values: str, expected: tuple[str, bool]) -> None:
+    lines = f"      {TLS}\n" if tls else ""
+    fleet = text().replace("      values: {}\n", f"{lines}      values: {values}\n", 1)
+    (gateway,) = (each.values for each in render_loaded_fleet(load(fleet)).releases if each.chart == "gateway")
+    assert isinstance(gateway, GatewayValues)
+    cidrs = {cidr for client in gateway.network_policy.allowed_clients.values() for cidr in client.cidrs}
+    assert (gateway.service.type, "10.0.0.0/8" in cidrs) == expected
+
+
 def test_override_that_repeats_the_plan_is_accepted() -> None:
     assert service(service="{workerGroups: {gpu: {maxReplicas: 1}}, tenant: apps}") == service()
 

@@ -30,6 +30,8 @@ class PlannedValue(Closed, alias_generator=to_camel):
     """Only the entries of the plan are decided; others may be added to the last map."""
     among: tuple[str, ...] = ()
     """Values that may replace each other."""
+    where: dict[str, str] = {}
+    """Planned values, by key: with another one the plan does not decide this value."""
 
     @property
     def steps(self) -> Key:
@@ -48,6 +50,8 @@ def list_contradictions(
     """Yield each key whose value differs from the plan, with its row; a key of several rows once, with the first."""
     found: set[Key] = set()
     for row in load_planned_values(chart):
+        if any(get_value(planned, tuple(key.split("."))) != value for key, value in row.where.items()):
+            continue
         for key in _expand(row.steps, planned, merged, may_add=row.may_add):
             before, after = get_value(planned, key), get_value(merged, key)
             if before == after or (before in row.among and after in row.among):
