@@ -1,5 +1,7 @@
 """Shares among several remote gateways: four gateways on this computer, one of which forwards to the three others."""
 
+import os
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +14,7 @@ from gateway.kit.certificates import create_client_context, issue, write_ca
 from gateway.kit.pair import Side, remote, start_side, tls_files, tls_values
 from gateway.kit.process import hash_key, start_gateway
 from gateway.kit.upstream import ReceivedRequest, Reply, start_upstreams
-from gateway.kit.values import Values
+from gateway.kit.values import Values, tenant
 from gateway.kit.wait import wait_for
 from shared.ports import reserve_port
 
@@ -22,16 +24,25 @@ REQUESTS = 300
 
 
 @contextmanager
-def start_four(remotes: Mapping[str, Values]) -> Iterator[dict[str, Side]]:
+def start_four(
+    remotes: Mapping[str, Values], overlays: Mapping[str, Values] | None = None
+) -> Iterator[dict[str, Side]]:
     """Start `eu`, which forwards above one request in flight, and the gateways that it forwards to. `remotes` are
-    further values of each."""
+    further values of each, and `overlays` values of their own gateways."""
     quick = {"haproxy.cfg": lambda text: text.replace("retries 5", "retries 0")}
     with ExitStack() as stack:
         own, *others = stack.enter_context(start_upstreams("eu", *REMOTES))
         ports = {name: stack.enter_context(reserve_port()) for name in ("eu", *REMOTES)}
         sides = {
             upstream.name: stack.enter_context(
-                start_side(upstream.name, "eu", upstream, ports[upstream.name], ports["eu"])
+                start_side(
+                    upstream.name,
+                    "eu",
+                    upstream,
+                    ports[upstream.name],
+                    ports["eu"],
+                    overlay=(overlays or {}).get(upstream.name, {}),
+                )
             )
             for upstream in others
         }
@@ -158,3 +169,27 @@ def test_weights_count_only_among_remotes_of_the_same_priority() -> None:
                 sides[name].upstream.close()
                 eu.wait_until(f"remote.{name}", up=False)
             assert send(eu, 20) == {"africa": 20}
+
+
+@pytest.mark.parametrize(("wrong", "statuses"), [("us", {200, 503}), ("africa", {200})], ids=["first", "last"])
+def test_failed_forward_is_retried_at_the_first_remote(wrong: str, statuses: set[int]) -> None:
+    """A gateway that does not know the tenant passes its health checks and refuses each request."""
+    remotes = {name: {"weight": weight} for name, weight in WEIGHTS.items()}
+    unknown = {wrong: {"tenants": {"acme": None, "other": tenant("other", ["llama"])}}}
+    with start_four(remotes, unknown) as sides:
+        eu = sides["eu"]
+        eu.upstream.close()
+        eu.wait_until("eu", up=False)
+        answers = [eu.gateway.chat() for _ in range(100)]
+    assert {answer.status for answer in answers} == statuses
+    assert wrong not in {answer.endpoint for answer in answers if answer.status == 200}
+
+
+def test_requests_go_to_the_others_at_once_when_a_remote_gateway_is_killed() -> None:
+    """A failed connection marks it down before a health check does."""
+    with start_four({name: {"weight": weight} for name, weight in WEIGHTS.items()}) as sides:
+        eu = sides["eu"]
+        eu.upstream.close()
+        eu.wait_until("eu", up=False)
+        os.kill(sides["us"].gateway.process.pid, signal.SIGKILL)
+        assert set(send(eu, 40)) <= {"asia", "africa"}

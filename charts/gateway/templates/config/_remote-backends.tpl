@@ -55,8 +55,8 @@ frontend {{ $backend }}.in
   bind {{ include "gateway.remoteSocket" (dict "v" $v "name" $backend) }} proto h1
   maxconn {{ int $v.limits.connections }}
   no log
-  # A failure is a response 500 that asks the backend of the version to retry elsewhere. Without a response it would count
-  # as a request that ends its servers.
+  # A failure is a response 500 that makes the backend of the version retry: at an available endpoint, otherwise at the
+  # first available remote gateway, which can be this one. Without a response it would count as a request that ends its servers.
   errorfile 502 remote-failed.http
   errorfile 503 remote-failed.http
   http-request return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { req.fhdr(x-rayhelm-remote) -m found }

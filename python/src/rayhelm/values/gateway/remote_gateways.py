@@ -45,8 +45,8 @@ class RemoteGateway(Values):
     priority: Annotated[int, Field(ge=1, le=100)] = 1
     """Of several remote gateways, an available one with the lowest number gets the request."""
     weight: Weight = 100
-    """Share of the requests, relative to the other available remote gateways with the same `priority`. A request that
-    failed on another way goes to the one with the largest share."""
+    """Share of the requests, relative to the other available remote gateways with the same `priority`. The retry of a
+    failed request goes to the one with the largest share."""
     model_weights: dict[ModelId, Weight] = {}
     """The same for single models, by name."""
     models: dict[ModelId, VersionNames] = {}
