@@ -134,6 +134,12 @@ def test_gateway_itself_has_the_tls_of_the_fleet() -> None:
     }
 
 
+def test_name_of_a_tls_secret_may_have_dots() -> None:
+    tls = "tls: {secrets: [ai.example.com-tls], cidrs: [203.0.113.0/24]}"
+    found = render_gateway(FLEET % f", gateway: {{host: ai.example.com, {tls}}}")
+    assert found.exposure.tls.secret_names == ["ai.example.com-tls"]
+
+
 def test_gateway_with_tls_inside_the_cluster_only_has_no_load_balancer() -> None:
     tls = "tls: {secrets: [ai-tls], service: ClusterIP}"
     found = render_gateway(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [apps], {tls}}}")

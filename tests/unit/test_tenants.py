@@ -135,6 +135,8 @@ def test_ingress_without_tls_is_refused() -> None:
         ("{secrets: [a], service: NodePort}", "", "a Service of type NodePort", "cidrs: [203.0.113.0/24]"),
         ("{secrets: [], cidrs: [10.0.0.0/8]}", ".secrets", "at least 1", "secrets: [ai-tls]"),
         ("{cidrs: [10.0.0.0/8]}", ".secrets", "missing", "secrets: [ai-tls]"),
+        ("{secrets: [a, b, a], cidrs: [10.0.0.0/8]}", ".secrets", "`a` is listed twice", "secrets: [a, b]"),
+        ("{secrets: [a..b], cidrs: [10.0.0.0/8]}", ".secrets[0]", "`a..b`", "secrets: ["),
         ("{secrets: [a], cidrs: [10.0.0.1/8]}", ".cidrs[0]", "is not a CIDR", "cidrs: [10.0.0.1/32]"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal
@@ -53,13 +53,24 @@ class Tls(Record):
     without a restart."""
     cidrs: ListOf[Cidr] = Field(default=(), examples=[["203.0.113.0/24"]])
     """Addresses of clients outside the cluster, as pods see them; the NetworkPolicy allows them to connect. `0.0.0.0/0`
-    and `::/0` are all. A load balancer that replaces the address of the client needs its own address here."""
+    and `::/0` are all. The Service has `externalTrafficPolicy: Cluster`, with which kube-proxy can replace the address
+    of a client with that of a node: then add the addresses of the nodes. A load balancer that replaces the address of
+    the client needs its own address here."""
     service: Literal["LoadBalancer", "NodePort", "ClusterIP"] = "LoadBalancer"
     """Type of the Service."""
     annotations: dict[LabelKey, str] = Field(
         default={}, examples=[{"service.beta.kubernetes.io/aws-load-balancer-scheme": "internet-facing"}]
     )
     """Annotations of the Service, for example for a cloud load balancer."""
+
+    @field_validator("secrets")
+    @classmethod
+    def _check_secrets(cls, secrets: tuple[str, ...]) -> tuple[str, ...]:
+        unique = list(dict.fromkeys(secrets))
+        if len(unique) < len(secrets):
+            twice = next(name for name in unique if secrets.count(name) > 1)
+            raise Refusal(f"`{twice}` is listed twice, and Kubernetes refuses such a pod", Fix("", unique))
+        return secrets
 
     @model_validator(mode="after")
     def _check_clients(self) -> Self:

@@ -65,9 +65,9 @@ ModelName = Annotated[
 """Name of a model as clients send it: letters, digits, dots, hyphens and underscores, in parts with slashes between
 them. The gateway takes the same form, because the name is a URL path too."""
 SecretName = Annotated[
-    str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"]), AfterValidator(_check_yaml_word)
+    str, Field(pattern=_DNS, max_length=253, examples=["my-secret"]), AfterValidator(_check_yaml_word)
 ]
-"""Name of an existing Secret."""
+"""Name of an existing Secret or ConfigMap: a DNS-1123 subdomain."""
 DnsName = Annotated[str, Field(pattern=_DNS, max_length=253, examples=["ai.example.com"])]
 """DNS-1123 subdomain, for host names and names of storage classes."""
 

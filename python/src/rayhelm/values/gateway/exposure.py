@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from rayhelm.values.common.base import Name, Port, Text, Values
 from rayhelm.values.gateway.tenants import SecretName
@@ -10,6 +10,17 @@ from rayhelm.values.gateway.tenants import SecretName
 __all__ = ["Exposure", "GatewayService"]
 
 Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+
+
+def _check_unique(names: list[str]) -> list[str]:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"`{twice[0]}` is listed twice, and Kubernetes refuses such a pod")
+    return names
+
+
+UniqueSecretNames = Annotated[
+    list[SecretName], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_unique)
+]
 
 
 class GatewayService(Values):
@@ -55,7 +66,7 @@ class IngressExposure(Values):
 class TlsExposure(Values):
     """TLS of the gateway itself, from version 1.2 on."""
 
-    secret_names: list[SecretName] = []
+    secret_names: UniqueSecretNames = []
     """TLS Secrets (`tls.crt` and `tls.key`) in the gateway's namespace; required with `kind: TLS`. The name that a
     client sends selects the certificate; without a match it is the first one. Pods wait until the Secrets exist, and
     use a renewed certificate without a restart."""
