@@ -80,8 +80,8 @@ spec:
 ```
 
 In values of the charts these are `serve.tls.secretName` of `ray-service`, and `upstreamTls` and `endpoints.*.tls` of
-`gateway`. Put both in place together: a gateway without TLS does not reach a service with it, nor one with TLS a service
-without it.
+`gateway`. Put both in place together: a gateway without TLS does not reach a service with it, nor one with TLS a
+service without it.
 
 * **With a certificate of another authority, or for another name, the gateway sends nothing.** The endpoint counts as
   down, and the log of the pod has `Layer6 invalid response`.
