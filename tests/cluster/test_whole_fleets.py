@@ -51,7 +51,9 @@ def test_every_server_of_a_gateway_is_a_service(standing: Standing) -> None:
         plan = standing.fleet.rendered.plan
         behind = plan.gateways[gateway.cluster].models
         assert {name.removesuffix("-serve-svc") for name, _, _ in servers} == {
-            model.service for model in plan.models.values() if model.served_as in behind
+            model.service
+            for model in plan.models.values()
+            if model.served_as in behind and plan.services[model.service].cluster == gateway.cluster
         }
         for name, namespace, port in servers:
             ports = standing.cluster.one("Service", name, namespace)["spec"]["ports"]

@@ -43,16 +43,28 @@ def references(spec: Object) -> set[Reference]:
 
 
 def stand_for(values: Mapping[str, Any]) -> list[Object]:
-    """The Secrets that a release's values say are the user's: `{name, key}` below a field that ends in `Secret`."""
+    """The Secrets and ConfigMaps that a release's values say are the user's: `{name, key}` below a field that ends in
+    `Secret`, certificates of the gateway, and the authorities of others."""
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": item["name"]},
-            "stringData": {item.get("key", "token"): "a secret of the user's"},
-        }
-        for item in _secrets(values)
+        *(
+            _object("Secret", item["name"], {item.get("key", "token"): "a secret of the user's"})
+            for item in _secrets(values)
+        ),
+        *(
+            _object("Secret", name, {"tls.crt": "a certificate", "tls.key": "its key"})
+            for name in values.get("exposure", {}).get("tls", {}).get("secretNames", [])
+        ),
+        *(
+            _object("ConfigMap", authority["configMapName"], {authority.get("key") or "ca.crt": "an authority"})
+            for remote in values.get("remoteGateways", {}).values()
+            if (authority := remote.get("certificateAuthority", {})).get("configMapName")
+        ),
     ]
+
+
+def _object(kind: str, name: str, data: Mapping[str, str]) -> Object:
+    field = "stringData" if kind == "Secret" else "data"
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, field: dict(data)}
 
 
 def _secrets(values: Any) -> Iterator[Mapping[str, Any]]:

@@ -65,11 +65,9 @@ def install_fleet(fleet: Fleet, cluster: Cluster) -> Iterator[Standing]:
             stack.callback(_end, cluster, namespace)
         for release in tenants:
             here.install(release)
-        for release in services:
-            if secrets := stand_for(fleet.values(release.name, kuberay=cluster.place.kuberay)):
-                cluster.apply(*secrets, namespace=release.namespace)
-            here.install(release)
-        for release in gateways:
+        for release in (*services, *gateways):
+            if objects := stand_for(select_changed(release.values)):
+                cluster.apply(*objects, namespace=release.namespace)
             here.install(release)
         for release in services:
             cluster.becomes_ready(release.name, release.namespace)
