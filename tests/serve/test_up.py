@@ -420,7 +420,7 @@ def test_text_is_spoken(up: Up, path: str) -> None:
 
 
 def test_speech_arrives_sentence_by_sentence(up: Up) -> None:
-    body = {"model": "voice", "input": "The first sentence. " * 8, "response_format": "pcm"}
+    body = {"model": "voice", "input": "The first sentence. " * 32, "response_format": "pcm"}
     arrivals: list[float] = []
     with httpx.stream(
         "POST", f"{up.url}/v1/audio/speech", json=body, headers=bearer(up.key), timeout=600, trust_env=False
