@@ -20,6 +20,8 @@ _MOST_MODELS = 8
 _MOST_NODES = 8_000
 """Candidates that are tried for one group of models."""
 _MOST_NODES_IN_ALL = 24_000
+_MOST_TRIED = 300
+"""Models for which a better candidate is looked for: on larger fleets the others stay where they are."""
 
 Listed = list[tuple[Rank, Candidate]]
 
@@ -45,7 +47,7 @@ class Reassignment:
         better candidate, those that need it most first."""
         if not self._assignment.by_price and not self._assignment.value[0]:
             return []  # memory of GPUs is not worth as many moves as money
-        unhappy = [name for name in names if self._has_better(name)]
+        unhappy = [name for name in names[:_MOST_TRIED] if self._has_better(name)]
         changed = []
         for name in unhappy:
             group = self._list_group(name)
