@@ -212,11 +212,21 @@ def test_unknown_price_stays_unknown_with_a_reason() -> None:
     assert any("price of RTX-A5000-24GB" in gap for gap in model.unknown)
 
 
-@pytest.mark.parametrize(("extra", "is_unknown"), [("", True), ("lmcache.max_local_cpu_size: 8", False)])
-def test_size_of_an_offloaded_cache_is_unknown_unless_stated(extra: str, is_unknown: bool) -> None:
-    transfer = f"{{kv_connector: LMCacheConnectorV1, kv_role: kv_both, kv_connector_extra_config: {{{extra}}}}}"
-    model = one(LAB, f"{{source: Qwen/Qwen3-32B-AWQ, context: 16384, engine: {{kv_transfer_config: {transfer}}}}}")
-    assert any("do not state its size" in gap for gap in model.unknown) == is_unknown
+LMCACHE = "kv_transfer_config: {kv_connector: LMCacheConnectorV1, kv_role: kv_both, kv_connector_extra_config: {%s}}"
+
+
+@pytest.mark.parametrize(
+    ("engine", "is_unknown"),
+    [
+        (LMCACHE % "", True),
+        (LMCACHE % "lmcache.max_local_cpu_size: 8", False),
+        ("kv_offloading_size: -3", True),
+        ("kv_offloading_size: 3", False),
+    ],
+)
+def test_size_of_an_offloaded_cache_is_unknown_unless_stated(engine: str, is_unknown: bool) -> None:
+    model = one(LAB, f"{{source: Qwen/Qwen3-32B-AWQ, context: 16384, engine: {{{engine}}}}}")
+    assert any("state no size above 0" in gap for gap in model.unknown) == is_unknown
 
 
 def test_price_of_the_pool_is_used() -> None:

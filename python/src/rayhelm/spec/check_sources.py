@@ -32,8 +32,8 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
     if kind == "unknown" and source.startswith("oci://"):
         yield document.problem(
             (*path, "source"),
-            f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: the digest, 64"
-            " hexadecimal digits, pins the weights",
+            f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: names are lower case,"
+            " and the digest, 64 hexadecimal digits, pins the weights",
             Fix("", f"oci://registry.example/models/qwen@sha256:{'0' * 64}", "with the digest of the image"),
         )
     elif kind == "unknown":

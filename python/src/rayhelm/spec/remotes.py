@@ -29,7 +29,7 @@ class RemoteAuthority(Record):
     def _check_one(self) -> Self:
         if bool(self.config_map) == bool(self.secret):
             raise Refusal(
-                "it needs exactly one of `configMap` and `secret`: the gateway verifies the certificate of the other",
+                "it needs exactly one of `configMap` and `secret`: with them the gateway verifies the certificate",
                 Fix.removal("secret") if self.secret else Fix("configMap", "gateway-ca"),
             )
         return self

@@ -106,7 +106,7 @@ def _list_uncounted_memory(chosen: Candidate) -> Iterator[str]:
         if engine.get(key):  # false, 0 and an empty map change nothing
             yield f"`{key}`: {what}"
     if count_offloaded_bytes(engine, 1) is None:
-        yield "memory of the node for an offloaded KV cache: the engine arguments do not state its size"
+        yield "memory of the node for an offloaded KV cache: the engine arguments state no size above 0"
     if chosen.model_spec.kv_cache_dtype != (pinned := engine.get("kv_cache_dtype", "auto")):
         yield f"`kv_cache_dtype: {pinned}`: the estimate counts 16 bits"
 

@@ -12,15 +12,16 @@ _GIB = 2**30
 
 
 def count_offloaded_bytes(engine: Mapping[str, Any], gpus: int) -> float | None:
-    """Return the bytes of all workers of one engine with `gpus` GPUs; None if it offloads and the arguments do not
-    state how much.
+    """Return the bytes of all workers of one engine with `gpus` GPUs; None if it offloads and the arguments state no
+    size above 0.
 
     vLLM counts `kv_offloading_size` and `cpu_bytes_to_use` for all workers together, LMCache its size for each.
     """
     size = engine.get("kv_offloading_size")
-    if _is_size(size):
+    if size is not None:
         # The server of LMCache, which is not in the pod, holds its cache.
-        return size * _GIB if engine.get("kv_offloading_backend", "native") == "native" else None
+        is_native = engine.get("kv_offloading_backend", "native") == "native"
+        return size * _GIB if is_native and _is_size(size) else None
     transfer = engine.get("kv_transfer_config")
     return _count_connector(transfer, gpus) if isinstance(transfer, Mapping) else 0.0
 

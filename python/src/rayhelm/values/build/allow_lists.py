@@ -36,7 +36,7 @@ def find_narrow_allow_lists(
                 f"it lacks {', '.join(missing)}, which pods of services of `{tenant}` have: they would be refused",
                 f"tenants: {{{tenant}: {{values: {{quota: {{allowedPriorityClasses: [{text}]}}}}}}}}",
             )
-        if platforms[cluster].policies.tenant_network.action != "Deny":  # type: ignore[attr-defined]
+        if platforms[cluster].policies.tenant_network.action != "Deny":
             continue
         open_to = values.network_policy.allowed.namespaces
         known = {values.namespace.name or tenant, *(each.partition(":")[0] for each in open_to)}

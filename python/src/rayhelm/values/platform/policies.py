@@ -59,7 +59,10 @@ class _Excluded(Values):
 
 
 if TYPE_CHECKING:
-    _EachPolicy = _Excluded
+
+    class _EachPolicy(_Excluded):
+        def __getattr__(self, name: str) -> PolicySettings: ...
+
 else:
     _EachPolicy = create_model("_EachPolicy", __base__=_Excluded, **_POLICIES)
 
