@@ -52,6 +52,8 @@ def controller_manager(program: Path, certificates: Path, kubeconfig: Path, port
         f"--service-account-private-key-file={certificates}/tokens.key",
         # Many short tests create and delete namespaces.
         *["--kube-api-qps=200", "--kube-api-burst=400", "--horizontal-pod-autoscaler-sync-period=5s"],
+        # A quota counts objects of a new CRD after this time; the default is 5 minutes.
+        "--resource-quota-sync-period=30s",
     ]
 
 

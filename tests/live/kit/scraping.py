@@ -30,6 +30,8 @@ def scrape(product: Product) -> Iterator[Prometheus]:
     place = cast(Testbed, SimpleNamespace(kubeconfig=kubeconfig))
     cluster = Cluster(HTTPClient(KubeConfig.from_file(str(kubeconfig))), place)
     monitors = _list_monitors(product)
+    for item in monitors:
+        product.session.wait_for_quota(item["metadata"]["namespace"], "PodMonitor")
     host = f"{product.cluster.node.network.host}/32"
     with product.cluster.namespace() as namespace:
         product.cluster.apply(*monitors, *(_allow(item["metadata"]["namespace"], host) for item in monitors))

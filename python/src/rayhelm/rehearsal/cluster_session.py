@@ -17,13 +17,19 @@ from rayhelm.processes import wait_until
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["RESTRICTED", "ClusterSession"]
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 READY = 900.0
 """Seconds for a service to be ready; a stand-in takes about 60 on an idle computer with two cores."""
-_SERVICES = "count/rayservices.ray.io"
+_COUNTED = {
+    "RayService": "count/rayservices.ray.io",
+    "PodMonitor": "count/podmonitors.monitoring.coreos.com",
+    "ScrapeConfig": "count/scrapeconfigs.monitoring.coreos.com",
+}
+"""What quotas count, by kind of custom resource."""
 MIN_RECONCILED_SECONDS = 10.0
 """Seconds for which a state has to hold: KubeRay reports Serve's status some seconds late."""
 
@@ -70,8 +76,8 @@ class ClusterSession:
     def install_all(self, releases: Collection[Release]) -> None:
         """Install releases in order, and wait until services and gateways are ready."""
         for release in releases:
-            if release.chart == "ray-service":
-                self.wait_for_quota(release.namespace)
+            if isinstance(release.values, RayServiceValues):
+                self.wait_for_quota(release.namespace, "RayService", release.values.scraping.kind)
             began = time.monotonic()
             self.install(release)
             self.seconds[release.name] = -began
@@ -83,18 +89,18 @@ class ClusterSession:
                 self.wait_for_rollout(release)
         self.seconds = {name: took for name, took in self.seconds.items() if took > 0}
 
-    def wait_for_quota(self, namespace: str) -> None:
-        """Wait until the quotas of a tenant count RayServices; until then none can be created.
+    def wait_for_quota(self, namespace: str, *kinds: str) -> None:
+        """Wait until the quotas of a tenant count these kinds of objects; until then none can be created.
 
         Kubernetes takes up to five minutes if the CRD is newer than the quota.
         """
+        resources = {_COUNTED[kind] for kind in kinds if kind in _COUNTED}
 
         def is_in_force() -> bool:
             quotas = self.kubectl.get("resourcequota", namespace=namespace)["items"]
             return all(
-                _SERVICES in quota.get("status", {}).get("used", {})
+                resources & quota["spec"]["hard"].keys() <= quota.get("status", {}).get("used", {}).keys()
                 for quota in quotas
-                if _SERVICES in quota["spec"]["hard"]
             )
 
         self.wait(is_in_force, f"the quotas of {namespace}", namespace)
