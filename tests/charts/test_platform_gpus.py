@@ -14,7 +14,7 @@ from charts.kit import only, over
 from charts.oracles import validator_of
 from rayhelm.catalog import load_catalog
 from rayhelm.catalog.operators import load_amd, load_intel, load_nvidia
-from rayhelm.errors import MissingError
+from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.values.platform.gpus import NvidiaImages
 from testbed.tools.crds import crd_files
 
@@ -61,7 +61,8 @@ PLUGIN = "deviceplugin.intel.com_gpudeviceplugins.yaml"
 
 
 def test_cluster_policy_matches_the_crd_of_the_pinned_module() -> None:
-    assert complaints(only(rendered(), "ClusterPolicy"), from_module("gpu-operator", POLICY)) == []
+    policy = over(only(rendered(), "ClusterPolicy"), {"spec": {"cdi": None}})  # newer than the last CRD in a module
+    assert complaints(policy, from_module("gpu-operator", POLICY)) == []
 
 
 def test_cluster_policy_matches_the_crd_of_the_current_operator() -> None:
@@ -225,6 +226,22 @@ def test_every_operand_has_an_image() -> None:
     for name, operand in load_nvidia().operands.items():
         assert {key: spec[name][key] for key in ("repository", "image", "version")} == operand.model_dump()
     assert set(NvidiaImages().model_dump(by_alias=True)) == set(load_nvidia().operands)
+
+
+@pytest.mark.parametrize("toolkit", [True, False])
+def test_toolkit_ignores_visible_devices_only_with_cdi_in_the_device_plugin(toolkit: bool) -> None:
+    """Without CDI, and with a strategy of its own, the device plugin itself names GPUs in NVIDIA_VISIBLE_DEVICES."""
+    spec = only(rendered({"nvidia": {"clusterPolicy": {"toolkit": toolkit}}}), "ClusterPolicy")["spec"]
+    assert spec["toolkit"]["env"] == [{"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"}]
+    assert spec["cdi"] == {"enabled": True}
+    assert "env" not in spec["devicePlugin"]
+
+
+@pytest.mark.parametrize("half", [{"cdi": {"enabled": False}}, {"toolkit": {"env": []}}, {"devicePlugin": {"env": []}}])
+def test_no_value_separates_cdi_from_what_the_toolkit_ignores(half: Object) -> None:
+    for overlay in ({"nvidia": {"clusterPolicy": half}}, {"nvidia": {"clusterPolicy": {"operands": half}}}):
+        with pytest.raises(RayhelmError):
+            rendered(overlay)
 
 
 def test_config_maps_are_rendered_without_a_cluster_policy() -> None:

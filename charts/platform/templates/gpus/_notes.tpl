@@ -6,10 +6,15 @@
 Point NVIDIA's GPU operator to the ConfigMaps of this release in {{ $nvidia.namespace }}:
 
   helm upgrade gpu-operator nvidia/gpu-operator --namespace {{ $nvidia.namespace }} --reuse-values \
-    --set mig.strategy=mixed \
+    --set mig.strategy=mixed --set cdi.enabled=true \
     --set devicePlugin.config.name={{ include "platform.name" (dict "root" . "part" "device-plugin") }} --set devicePlugin.config.default=default \
     --set migManager.config.name={{ include "platform.name" (dict "root" . "part" "mig") }} \
     --set dcgmExporter.config.name={{ include "platform.name" (dict "root" . "part" "dcgm") }}
+
+So that NVIDIA_VISIBLE_DEVICES of an image gives it no GPUs, add to toolkit.env of its values (operator 25.10 or newer; not with
+DEVICE_LIST_STRATEGY=envvar in devicePlugin.env):
+
+  - {name: ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED, value: "false"}
 {{- else }}
 
 NVIDIA's chart must not create a ClusterPolicy: install it with `--set clusterPolicy.deployCR=false`.
