@@ -6,17 +6,22 @@ default-deny are on, as rendered.
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from cluster.kit.wait import eventually
+from gateway.kit.certificates import issue, write_ca
 from live.kit.cluster import Cluster, pod
-from live.kit.product import FORBIDDEN, Product, product_of
+from live.kit.product import FORBIDDEN, Product, product_of, stand_ins_of
 from live.kit.scraping import scrape
 from rayhelm.charts.helm import charts_dir
 from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.rehearsal.without_gpus import LOAD_CLIENT
+from rayhelm.render.releases import Release
+from rayhelm.values.ray_service import RayServiceValues
 from shared.dashboard_queries import fill_variables, queries_of
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
@@ -24,6 +29,9 @@ MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
 DASHBOARDS = charts_dir().parent / "dashboards"
 WITHOUT_DATA = ("rayhelm:", "exception", "rejections", "spec_decode")
 """Parts of queries without data here: no recording rules, no failed and no refused request, no speculative decoding."""
+TLS = "    serveTls: {certificateAuthority: {configMap: serve-ca}}\n"
+"""What the fleet file gets for TLS."""
+NEW_CLUSTER = {"strategy": "NewCluster", "deletionDelaySeconds": 30}
 PATIENCE = 120
 """Seconds for an answer; a tiny model takes one."""
 
@@ -95,6 +103,36 @@ def test_pods_of_clients_reach_the_gateway_and_no_others_do(product: Product, na
         assert not cluster.connects(CLIENTS, "client", served), "past the gateway there is no key"
     assert not cluster.connects(namespace, "stranger", address)
     assert not cluster.connects(namespace, "stranger", served)
+
+
+def test_alias_answers_in_the_namespace_of_its_clients(product: Product, namespace: str) -> None:
+    """It is a Service in their namespace, without a gateway: KServe names its services so."""
+    service, cluster = product.of("ray-service"), product.cluster
+    values = service.values
+    assert isinstance(values, RayServiceValues)
+    ((application, settings),) = values.serve.applications.items()
+    path = f"{settings.route_prefix or f'/{application}'}/v1/chat/completions"
+    url = f"http://chat-predictor.{namespace}.svc.cluster.local:{values.serve.port}{path}"
+    ask = (
+        f"wget -q -O- --tries 1 -T {PATIENCE} --header 'Content-Type: application/json' "
+        f"--post-data '{json.dumps(chat())}' {url} || true"
+    )
+    change = {
+        "aliases": {"chat-predictor": {"namespace": namespace}},
+        "networkPolicy": {"allowedGateways": {"clients": {"namespace": namespace}}},
+    }
+    cluster.start(namespace, "client", image=product.image, command=["sleep", "infinity"])
+
+    def answer() -> str:
+        return cluster.kubectl("exec", "client", f"--namespace={namespace}", "--", "bash", "-c", ask)
+
+    assert answer() == ""
+    product.session.install(product.change(service, change))
+    try:
+        answered = eventually(answer, "an answer by the alias")
+    finally:
+        product.session.install(service)
+    assert json.loads(answered)["usage"]["completion_tokens"] == 8
 
 
 def test_rays_dashboard_requires_a_token(product: Product) -> None:
@@ -194,13 +232,82 @@ def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: P
     """One worker each; the room for both is what the stand-in leaves free."""
     service, session = product.of("ray-service"), product.session
     before = session.list_ray_clusters(service)
-    change = {"upgrade": {"strategy": "NewCluster", "deletionDelaySeconds": 30}, "head": {"env": {"CHANGED": "1"}}}
+    change = {"upgrade": NEW_CLUSTER, "head": {"env": {"CHANGED": "1"}}}
     with product.called() as load:
         session.install(product.change(service, change))
         session.wait_for_switch(service, before)
         session.wait_until_removed(service, before)
     assert len(load.outcome.answered) > 50
     assert load.outcome.failed == ()
+
+
+@pytest.fixture(scope="module")
+def secured(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """The fleet with `serveTls`: its service in a new Ray cluster, and its gateway."""
+    file = tmp_path_factory.mktemp("tls") / "fleet.yaml"
+    before_tls, section, after = FLEET.read_text().partition("    apiServer:")
+    file.write_text(before_tls + TLS + section + after)
+    _, stand_ins, _ = stand_ins_of(product.cluster, file)
+    found = replace(product, stand_ins=stand_ins)
+    service, gateway, session = found.of("ray-service"), found.of("gateway"), found.session
+    certificate = issue(service.name, names=(host_of(service),))
+    pair = {"tls.crt": certificate.certificate, "tls.key": certificate.key}
+    found.cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": f"{service.name}-serve-tls", "namespace": service.namespace},
+            "type": "kubernetes.io/tls",
+            "stringData": pair,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "serve-ca", "namespace": gateway.namespace},
+            "data": {"ca.crt": write_ca()},
+        },
+    )
+    before = session.list_ray_clusters(service)
+    session.install(found.change(service, {"upgrade": NEW_CLUSTER}))
+    session.wait_for_switch(service, before)
+    session.wait_until_removed(service, before)
+    session.install(gateway)
+    session.wait_for_rollout(gateway)
+    return found
+
+
+def test_chat_is_answered_over_tls_between_gateway_and_serve(secured: Product) -> None:
+    service, session = secured.of("ray-service"), secured.session
+    headers = {"Authorization": f"Bearer {session.keys[LOAD_CLIENT]}"}
+    with httpx.Client(base_url=secured.gateway, headers=headers, timeout=PATIENCE, trust_env=False) as client:
+        session.wait(lambda: asked(client), "an answer over TLS", service.namespace)
+    session.wait_until_ready(service)
+    for item in session.list_pods(service, "worker"):
+        (container,) = [each for each in item["spec"]["containers"] if each["name"] == "ray-worker"]
+        assert "https://localhost:8000/-/healthz" in container["readinessProbe"]["exec"]["command"][-1]
+        assert all(status["ready"] for status in item["status"]["containerStatuses"])
+
+
+def test_serve_port_over_tls_refuses_plain_http_and_clients_of_another_authority(secured: Product) -> None:
+    """From the head, which NetworkPolicies let through to the Serve port."""
+    service = secured.of("ray-service")
+    head = secured.session.list_pods(service, "head")[0]["metadata"]["name"]
+    where = (head, f"--namespace={service.namespace}", "--container=ray-head")
+
+    def get(scheme: str, authority: str) -> str:
+        """Exit status of wget."""
+        url = f"{scheme}://{host_of(service)}:8000/-/healthz"
+        command = f"cat >/tmp/ca.pem; wget -q -O /dev/null --tries 1 -T 30 --ca-certificate /tmp/ca.pem {url}; echo $?"
+        text = write_ca(authority)
+        return secured.session.kubectl("exec", "--stdin", *where, "--", "bash", "-c", command, text=text).strip()
+
+    assert get("https", "ca") == "0"
+    assert get("https", "another") == "5"
+    assert get("http", "ca") != "0"
+
+
+def host_of(service: Release) -> str:
+    return f"{service.name}-serve-svc.{service.namespace}.svc.cluster.local"
 
 
 def greedy(namespace: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from testbed.images.__main__ import build
 from testbed.node.images import give
 from testbed.node.operator import install_operator
 
-__all__ = ["FORBIDDEN", "Product", "product_of"]
+__all__ = ["FORBIDDEN", "Product", "product_of", "stand_ins_of"]
 
 FORBIDDEN = "of-others"
 """A model that only the load may call."""
@@ -72,6 +72,24 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     and the memory."""
     session = ClusterSession(cluster.kubectl, cluster.node.home.kubeconfig)
     install_operator(cluster.kubectl)
+    rendered, stand_ins, image = stand_ins_of(cluster, fleet)
+    made = record.create_record(
+        rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, render_objects(stand_ins.releases))
+    )
+    cluster.kubectl.apply_objects(build_namespace(NAMESPACE))
+    record.write(cluster.kubectl, made)
+    try:
+        session.install_all(stand_ins.releases)
+        product = Product(cluster, rendered, session, stand_ins, image)
+        with product.called():
+            pass  # until its DNS has found a new Service, the gateway answers 503
+        yield product
+    finally:
+        record.remove_all(session, made)
+
+
+def stand_ins_of(cluster: Cluster, fleet: Path) -> tuple[Rendered, StandInSet, str]:
+    """Render a fleet for the node. Also returns the image of Ray."""
     layout = build()
     image, haproxy = (give(cluster.node.home, cluster.pid, layout, tag) for tag in ("cpu", "haproxy"))
     repository, _, tag = image.rpartition(":")
@@ -86,20 +104,8 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     (name,) = rendered.loaded.fleet.clusters
     stand_ins = build_stand_ins(rendered, place, cluster=name)
     host = f"{cluster.node.network.host}/32"
-    stand_ins = replace(stand_ins, releases=tuple(_with_way_in(release, host) for release in stand_ins.releases))
-    made = record.create_record(
-        rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, render_objects(stand_ins.releases))
-    )
-    cluster.kubectl.apply_objects(build_namespace(NAMESPACE))
-    record.write(cluster.kubectl, made)
-    try:
-        session.install_all(stand_ins.releases)
-        product = Product(cluster, rendered, session, stand_ins, image)
-        with product.called():
-            pass  # until its DNS has found a new Service, the gateway answers 503
-        yield product
-    finally:
-        record.remove_all(session, made)
+    opened = tuple(_with_way_in(release, host) for release in stand_ins.releases)
+    return rendered, replace(stand_ins, releases=opened), image
 
 
 def _with_way_in(release: Release, host: str) -> Release:
