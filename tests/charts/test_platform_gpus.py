@@ -232,7 +232,9 @@ def test_every_operand_has_an_image() -> None:
 def test_toolkit_ignores_visible_devices_only_with_cdi_in_the_device_plugin(toolkit: bool) -> None:
     """Without CDI, and with a strategy of its own, the device plugin itself names GPUs in NVIDIA_VISIBLE_DEVICES."""
     spec = only(rendered({"nvidia": {"clusterPolicy": {"toolkit": toolkit}}}), "ClusterPolicy")["spec"]
-    assert spec["toolkit"]["env"] == [{"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"}]
+    assert spec["toolkit"]["env"] == [
+        {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"}
+    ]
     assert spec["cdi"] == {"enabled": True}
     assert "env" not in spec["devicePlugin"]
 

@@ -56,7 +56,13 @@ def test_limit_of_objects_is_what_the_value_says(kind: str) -> None:
 def test_namespace_has_the_queues_and_drivers_of_the_tenant() -> None:
     (without,) = (item for item in render() if item["kind"] == "Namespace")
     assert "rayhelm.dev/scheduler-queues" not in without["metadata"]["annotations"]
-    overlay = {"quota": {"schedulerQueues": ["a", "root.a"]}, "csiDrivers": ["secrets-store.csi.k8s.io"]}
+    assert "rayhelm.dev/dashboard-folder" not in without["metadata"]["annotations"]
+    overlay = {
+        "quota": {"schedulerQueues": ["a", "root.a"]},
+        "csiDrivers": ["secrets-store.csi.k8s.io"],
+        "dashboardFolder": "a",
+    }
     (found,) = (item for item in render(overlay) if item["kind"] == "Namespace")
     assert found["metadata"]["annotations"]["rayhelm.dev/scheduler-queues"] == "a,root.a"
     assert found["metadata"]["annotations"]["rayhelm.dev/csi-drivers"] == "secrets-store.csi.k8s.io"
+    assert found["metadata"]["annotations"]["rayhelm.dev/dashboard-folder"] == "a"

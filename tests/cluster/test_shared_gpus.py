@@ -1,5 +1,6 @@
 """Partitioned GPUs on a real scheduler: as many as the plan counts on, and not one more."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -78,6 +79,16 @@ def platform_values() -> dict[str, Any]:
     return over(kept, ONLY_GPUS)
 
 
+@pytest.fixture
+def current_policies(cluster: Cluster) -> None:
+    """ClusterPolicies have `cdi` since operator 22.9; the last CRD in a Go module is older."""
+    schema = {"type": "object", "properties": {"enabled": {"type": "boolean"}}}
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/cdi"
+    change = json.dumps([{"op": "add", "path": path, "value": schema}])
+    cluster.kubectl("patch", "crd", "clusterpolicies.nvidia.com", "--type=json", f"--patch={change}")
+
+
+@pytest.mark.usefixtures("current_policies")
 def test_configuration_of_gpu_operators_is_accepted_and_uninstalled(cluster: Cluster, each_helm: Helm) -> None:
     with cluster.namespace() as release, cluster.namespace({}, name="nvidia"):
         each_helm.install("platform", "platform", release, platform_values())

@@ -1,4 +1,4 @@
-"""The second round: attempts as rows of data, each in one member's name, with what refuses it."""
+"""The second and third round: attempts as rows of data, each in one member's name, with what refuses it."""
 
 import copy
 from pathlib import Path
@@ -125,7 +125,7 @@ def fill(item: Any, namespace: str) -> Any:
 
 def _read() -> list[ObjectRow | RequestRow]:
     found: list[ObjectRow | RequestRow] = []
-    for file in sorted(FOLDER.glob("tried-by-*.yaml")):
+    for file in sorted(FOLDER.glob("tried-*.yaml")):
         (rows,) = documents(file)
         for name, row in rows.items():
             kind = RequestRow if "request" in row else ObjectRow

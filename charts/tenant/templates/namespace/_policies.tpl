@@ -15,6 +15,9 @@ rayhelm.dev/scheduler-queues: {{ join "," . | quote }}
 {{- with .csiDrivers }}
 rayhelm.dev/csi-drivers: {{ join "," . | quote }}
 {{- end }}
+{{- with .dashboardFolder }}
+rayhelm.dev/dashboard-folder: {{ quote . }}
+{{- end }}
 {{- with .cloudIdentities }}
 rayhelm.dev/cloud-identities: {{ join "," . | quote }}
 {{- end }}

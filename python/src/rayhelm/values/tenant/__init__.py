@@ -49,6 +49,10 @@ class TenantValues(Values):
     csi_drivers: list[Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=63)]] = []
     """CSI drivers whose volumes pods may mount without a claim, such as `secrets-store.csi.k8s.io`. The policy
     `tenant-objects` refuses others, because such a driver can mount data of other tenants, or issue certificates."""
+    dashboard_folder: Annotated[str, Field(pattern=r"^([A-Za-z0-9][-A-Za-z0-9 _]*)?$", max_length=63)] = ""
+    """Folder of Grafana for dashboards of members: ConfigMaps with the label `grafana_dashboard` and the annotation
+    `grafana_folder` of this value. Empty: the policy `tenant-objects` refuses them, because the sidecar of Grafana
+    reads them from all namespaces, and one could replace that of another tenant."""
     external_secrets: dict[SecretName, ExternalSecret] = {}
     """Secrets that the External Secrets operator creates, by name. Needs its CRDs (`external-secrets.io/v1`)."""
     kueue: Kueue = Kueue()
