@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant, wait_for
 from gateway.kit.connection import build_request
 
 CHAT, SCORE, SPEECH = "/v1/chat/completions", "/v1/score", "/v1/audio/speech"
@@ -270,6 +270,16 @@ def test_errors_do_not_count(gateway, one, status):
 def test_refused_requests_do_not_count(gateway):
     assert count_tokens(gateway, content={"model": "unknown"}) == "-"
     assert count_tokens(gateway, key="unknown-key") == "-"
+
+
+def test_log_of_a_malformed_request_has_its_time_and_no_tokens(gateway):
+    """HAProxy refuses it before a transaction exists, and the date of the log line counts tokens too."""
+    before = len(gateway.log_entries)
+    with gateway.connect() as connection:
+        connection.send(b"GET / HTTP/1.1\r\nname\x01: value\r\n\r\n")
+        connection.receive_all()
+    (entry,) = wait_for(lambda: gateway.log_entries[before:], "the log entry")
+    assert (entry["time"][:2], entry["status"], entry["tokens"]) == ("20", 400, "-")
 
 
 def test_operations_without_usage_do_not_count(gateway, one):

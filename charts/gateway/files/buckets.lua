@@ -2,6 +2,7 @@
 -- tokens of a response are known at its end, so a bucket can be overdrawn, and requests wait until that is repaid: over
 -- time, a tenant gets no more than its limit. HAProxy calls `count_tokens` in the log format, once for each request, also
 -- where the client has left. buckets.map has the time, in ms, at which requests of a tenant may pass again; rules read it.
+-- They compare it with the date. core.now() is no date: it falls behind when the process gets no CPU, or the clock is set.
 local MINUTE = tonumber((...))
 local MAP = "buckets.map"
 
@@ -11,12 +12,10 @@ for line in io.lines("limits.map") do
   if tenant then limits[tenant] = tonumber(tokens) end
 end
 
--- Takes TOKENS:TENANT. Returns the tokens, for the log.
+-- Takes TOKENS:DATE:TENANT, with the date in ms. Returns the tokens, for the log.
 core.register_converters("count_tokens", function(text)
-  local tokens, tenant = text:match("^(%d+):(.+)$")
-  local time = core.now()
-  local now = time.sec * 1000 + time.usec // 1000
-  full_at[tenant] = math.max(full_at[tenant] or 0, now) + tokens * MINUTE / limits[tenant]
+  local tokens, now, tenant = text:match("^(%d+):(%d+):(.+)$")
+  full_at[tenant] = math.max(full_at[tenant] or 0, tonumber(now)) + tokens * MINUTE / limits[tenant]
   core.set_map(MAP, tenant, string.format("%d", math.ceil(full_at[tenant] - MINUTE)))
   return tokens
 end)

@@ -58,5 +58,11 @@ http-after-response unset-var(txn.tokens) if { status 500 502 503 }
 
 {{- /* A field of the log format: the tokens of a request that were counted, and `-` for other requests. */ -}}
 {{- define "gateway.logBuckets" -}}
-{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,txn.tenant),lua.count_tokens]"{{ end }}
+{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,sess.ended,:),concat(,txn.tenant),lua.count_tokens]"{{ end }}
+{{- end }}
+
+{{- /* The date of the log line, at which the tokens are counted. A malformed request has no transaction, so the variable is that of
+       the session. */ -}}
+{{- define "gateway.logDate" -}}
+date{{ if include "gateway.hasBuckets" . | trim }}(0,ms),set-var(sess.ended),div(1000){{ end }}
 {{- end }}
