@@ -104,6 +104,15 @@ def test_body_in_parts_has_the_headers(gateway, one, key, size):
     assert response.body == body
 
 
+@pytest.mark.parametrize("space", [b"\n", b"\r\n", b" \t\r\n" * 100], ids=["line", "CRLF", "more"])
+def test_body_that_ends_in_white_space_has_the_headers(gateway, one, space):
+    body = build_chat() + space
+    respond(one, body)
+    response = gateway.chat()
+    assert usage_of(response) == WHOLE
+    assert response.body == body
+
+
 def test_embeddings_have_the_headers(gateway, one):
     respond(one, json.dumps({"data": [], "usage": {"prompt_tokens": 7, "total_tokens": 7}}).encode())
     response = gateway.request(EMBEDDING, {"model": "embed", "input": "hi"})
@@ -217,6 +226,8 @@ BODIES = {
     "no JSON": b'"usage": {"total_tokens": 5}',
     "zero bytes": b"\0" * 100,
     "open": b'{"usage": {"total_tokens": 5',
+    "open, and white space": b'{"usage": {"total_tokens": 5 \n',
+    "white space": b" \n" * 50,
 }
 
 

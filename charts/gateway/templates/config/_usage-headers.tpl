@@ -14,7 +14,7 @@
 acl reports_usage var(txn.operation) -m str {{ include "gateway.countedOperations" . | fromJsonArray | join " " }}
 acl is_json_document res.fhdr(content-type) -m reg -i ^application/json[\ \t]*(;|$)
 http-response set-var(txn.document) res.fhdr(content-length) if { status 200 } reports_usage is_json_document { res.fhdr_cnt(content-length) eq 1 } !{ res.fhdr_cnt(content-encoding) gt 0 }
-acl is_closed_document res.body -m end }
+acl is_closed_document res.body,rtrim(" \t\r\n") -m end }
 acl is_short_document var(txn.document) -m int 1:{{ include "gateway.usageBytes" .v }}
 http-response wait-for-body time 20d if is_short_document
 http-response set-var(txn.usage_total) res.body,json_query('$.usage.total_tokens','int') if is_short_document { res.body_len,sub(txn.document) eq 0 } is_closed_document
