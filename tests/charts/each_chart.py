@@ -20,7 +20,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.values.platform.policy_catalog import load_policy_catalog
 from rayhelm.values.ray_service.engine import Engine
 
-__all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "replaced"]
+__all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "options_of", "replaced"]
 
 Values = dict[str, Any]
 MODEL = "serve.applications.chat.models.llama-8b"
@@ -92,22 +92,29 @@ class Chart:
         version = rule.until or rule.since
         overlay = over({"kuberay": {"version": version}}, bad) if version else bad
         with pytest.raises(FleetError) as caught:
-            self._over_the_smallest(overlay, rule.release, helm)
+            self._over_the_smallest(overlay, rule.release, helm, options_of(rule))
         return caught.value.problems[0]
 
-    def broken(self, overlay: Values) -> str:
+    def broken(self, overlay: Values, options: tuple[str, ...] = ()) -> str:
         """The rule that is broken first, if any."""
         try:
-            self._over_the_smallest(overlay)
+            self._over_the_smallest(overlay, options=options)
         except FleetError as error:
             return error.problems[0].rule or "schema"
         return ""
 
-    def _over_the_smallest(self, overlay: Values, release: str = "", helm: str = "4") -> None:
+    def _over_the_smallest(
+        self, overlay: Values, release: str = "", helm: str = "4", options: tuple[str, ...] = ()
+    ) -> None:
         kit.rendered(
             overlay, chart=self.name, base=self.minimal, release=release or self.release,
-            namespace=self.namespace, helm=helm,
+            namespace=self.namespace, helm=helm, options=options,
         )  # fmt: skip
+
+
+def options_of(rule: Rule) -> tuple[str, ...]:
+    """The options of helm with which the bad values break the rule."""
+    return ("--kube-version", f"{rule.kubernetes}.0") if rule.kubernetes else ()
 
 
 def named(model: Any, path: str = "") -> Iterator[tuple[str, str]]:

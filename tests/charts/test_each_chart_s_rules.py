@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from charts.each_chart import CHARTS, Chart, Values, replaced
+from charts.each_chart import CHARTS, Chart, Values, options_of, replaced
 from charts.kit import HELMS, over
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import keys as keys_of
@@ -71,7 +71,7 @@ def test_fix_is_accepted(chart: Chart, name: str, bad: Values) -> None:
     fixed = replaced(bad, loaded) if name in chart.needs_a_choice else over(bad, loaded)
     rule = chart.rules[name]
     version = {"kuberay": {"version": rule.until or rule.since}} if rule.until or rule.since else {}
-    assert chart.broken(over(version, fixed)) not in (name, "schema")
+    assert chart.broken(over(version, fixed), options_of(rule)) not in (name, "schema")
 
 
 @bad_of("schema")

@@ -56,6 +56,16 @@ def test_good_values_are_accepted(good):
     assert CHART.broken(good) == ""
 
 
+@pytest.mark.parametrize(
+    ("kubernetes", "is_accepted"),
+    [("1.34.9+k3s1", False), ("1.34.4-eks-1234567", False), ("1.35.0-gke.100", True), ("1.36.0", True)],
+)
+def test_images_with_weights_need_the_version_with_image_volumes(kubernetes, is_accepted):
+    (bad,) = CHART.rules["model-image-kubernetes"].bad
+    options = ("--kube-version", kubernetes)
+    assert CHART.broken(bad, options) == ("" if is_accepted else "model-image-kubernetes")
+
+
 @pytest.mark.parametrize("helm", HELMS)
 def test_both_helms_give_the_same_message(helm):
     problem = CHART.refused("auth-reason", {"auth": {"mode": "disabled"}}, helm)

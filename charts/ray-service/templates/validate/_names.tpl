@@ -7,6 +7,7 @@
 {{- include "ray-service.validateGroups" . }}
 {{- include "ray-service.validateNodes" . }}
 {{- include "ray-service.validateModels" . }}
+{{- include "ray-service.validateModelImages" . }}
 {{- include "ray-service.validateCapacity" . }}
 {{- include "ray-service.validateCluster" . }}
 {{- include "ray-service.validateNetwork" . }}

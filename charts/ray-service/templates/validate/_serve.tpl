@@ -37,6 +37,10 @@
 {{- end }}
 {{- end }}
 {{- range $name, $app := $custom }}
+{{- $hub := list "serve" "customApplications" $name "hubModels" }}
+{{- range $source, $revision := $app.hubModels }}
+{{- include "ray-service.validateRevision" (dict "v" $v "path" $hub "field" "model" "pin" $source "source" $source "revision" $revision) }}
+{{- end }}
 {{- range $id, $deployment := $app.deployments }}
 {{- $path := list "serve" "customApplications" $name "deployments" $id }}
 {{- include "ray-service.validateScaling" (dict "v" $v "path" $path "scaling" $deployment) }}

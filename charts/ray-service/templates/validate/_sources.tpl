@@ -21,6 +21,7 @@
 {{- end }}
 {{- end }}
 
+{{- /* `pin` is the key of the revision. In a map of revisions by source, as hubModels is, it is the source. */ -}}
 {{- define "ray-service.validateRevision" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateRevision" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
 {{- $words := omit . "v" }}
@@ -29,8 +30,11 @@
 {{- end }}
 {{- $bucket := regexMatch "^(s3://[a-z0-9][a-z0-9.-]+|gs://[a-z0-9][a-z0-9._-]+)[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$" .source }}
 {{- $digits := ternary 40 (ternary 64 0 $bucket) (not (contains "://" .source)) }}
-{{- if and .revision (ne (len .revision) $digits) }}
-{{- include "ray-service.refuse" (dict "v" .v "id" "source-revision" "words" $words) }}
+{{- /* The Job is what reads hubModels. */ -}}
+{{- $needed := and $bucket (eq .pin .source) }}
+{{- if or (and $needed (not .revision)) (and .revision (ne (len .revision) $digits)) }}
+{{- $fixed := dict .pin (ternary (repeat 64 "0") "" $needed) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "source-revision" "words" (set $words "fixed" $fixed)) }}
 {{- end }}
 {{- $egress := .v.networkPolicy }}
 {{- if and $bucket .revision $egress.enabled (not $egress.bucket.cidrs) (not $egress.bucket.peer.namespace) }}
@@ -46,14 +50,30 @@
 
 {{- /* The Job reads gs:// with HMAC keys, and one release has the keys of one store. */ -}}
 {{- define "ray-service.validateGoogleSource" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.validateGoogleSource" "given" . "names" (list "v" "path" "field" "source")) -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateGoogleSource" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
 {{- $words := omit . "v" }}
+{{- $moved := replace "gs://" "s3://" .source }}
+{{- $fixed := dict .field $moved }}
+{{- if eq .pin .source }}
+{{- $fixed = dict .source nil $moved .revision }}
+{{- end }}
 {{- if not .v.weights.download.bucket.credentialsSecret }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
 {{- end }}
 {{- range include "ray-service.downloads" .v | fromJsonArray }}
 {{- if hasPrefix "s3://" .source }}
-{{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "moved" (replace "gs://" "s3://" $.source)) $words)) }}
+{{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "fixed" $fixed) $words)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Image volumes are on by default from Kubernetes 1.35 (kube_features.go). Older API servers drop the volume. */ -}}
+{{- define "ray-service.validateModelImages" -}}
+{{- $v := . }}
+{{- $version := .root.Capabilities.KubeVersion.Version }}
+{{- range $name, $_ := .weights.images }}
+{{- if semverCompare "<1.35.0-0" $version }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "model-image-kubernetes" "words" (dict "image" $name "version" $version)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -16,6 +16,7 @@ import yaml
 
 from rayhelm.advice import find_pinned_tool, how_to_get_helm
 from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.versions import versions
 
 __all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "split_key", "template"]
 
@@ -83,10 +84,8 @@ def render(
     helm: Path | None = None,
 ) -> str:
     """Run `helm template` and return its output. `chart` is a name in the charts folder or a path; `values` is a
-    mapping or a list of files."""
-    arguments = ["template", release, str(_find_chart(chart)), "--namespace", namespace]
-    if kube_version:
-        arguments += ["--kube-version", kube_version]
+    mapping or a list of files. Without `kube_version` it is the default of a fleet."""
+    arguments = ["template", release, str(_find_chart(chart)), "--namespace", namespace, *_for_kubernetes(kube_version)]
     for api in api_versions:
         arguments += ["--api-versions", api]
     return _run([*arguments, *options], values, helm)
@@ -97,7 +96,12 @@ def lint(
 ) -> str:
     """Run `helm lint --strict` and return its output. Raises FleetError if it fails."""
     arguments = ["lint", "--strict", str(_find_chart(chart))]
-    return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values, helm)
+    return _run([*arguments, *_for_kubernetes(kube_version)], values, helm)
+
+
+def _for_kubernetes(version: str) -> list[str]:
+    """Return the option, because the default of each helm is another version."""
+    return ["--kube-version", version or f"{versions().kubernetes.default}.0"]
 
 
 def _find_chart(chart: str) -> Path:

@@ -36,6 +36,8 @@ class Rule(Closed):
     """Last version of KubeRay with this rule."""
     release: str = ""
     """Release name with which the bad values break the rule; empty for any name."""
+    kubernetes: str = ""
+    """Version of Kubernetes with which the bad values break the rule; empty for any version."""
     bad: tuple[dict[str, Any], ...]
     """Values that break the rule, each merged over the smallest valid values."""
 
