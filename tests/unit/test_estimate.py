@@ -105,6 +105,41 @@ def test_lower_max_num_seqs_than_measured_is_not_called_measured() -> None:
     assert (answer.basis, answer.bound_by, answer.running) == ("model", "max_num_seqs", 8)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "note"),
+    [
+        ((32_000, 16), "prefill-bound: prompts need all that a step computes"),
+        (
+            (9000, 50),
+            "no measured row has prompts of 9,000 tokens (most: 8,192) or responses of 50 tokens (fewest: 100)",
+        ),
+        ((8192, 1024), ""),
+    ],
+)
+def test_load_that_no_row_reaches_has_a_note_and_a_wide_interval(tokens: tuple[int, int], note: str) -> None:
+    keys = {"model": "Qwen/Qwen3-14B", "concurrency": 16} | dict(
+        zip(("input_tokens", "output_tokens"), tokens, strict=True)
+    )
+    answer, usual = ask(**keys), ask(model="Qwen/Qwen3-14B")
+    assert " ".join(answer.notes).startswith(note) if note else not answer.notes
+    widths = [each.ttft_s.high / each.ttft_s.low for each in (answer, usual)]
+    assert widths[0] > 1.5 * widths[1] if note else widths[0] == pytest.approx(widths[1], rel=0.01)
+
+
+def test_prompts_beyond_the_capacity_of_a_step_wait_instead_of_slowing_others() -> None:
+    one, many = (compute_speed(shape_of("Qwen/Qwen3-14B", "H100", 1), Load(16_000, 8, count)) for count in (8, 32))
+    assert many.is_prefill_bound
+    assert many.tpot_s == pytest.approx(one.tpot_s, rel=0.01)
+    assert many.ttft_s > 3.5 * one.ttft_s
+
+
+def test_smaller_steps_shorten_the_time_per_token_and_lengthen_the_first() -> None:
+    load = {"model": "Qwen/Qwen3-14B", "input_tokens": 16_000, "output_tokens": 16, "concurrency": 8}
+    small, large = (ask(engine={"max_num_batched_tokens": size}, **load) for size in (2048, 16_384))
+    assert small.tpot_s.mid < 0.5 * large.tpot_s.mid
+    assert small.ttft_s.mid > large.ttft_s.mid
+
+
 def test_speculative_decoding_multiplies_tokens_by_accepted_drafts() -> None:
     assert Speculation(3, 0.0).tokens_per_step == 1
     assert Speculation(3, 0.5).tokens_per_step == pytest.approx(1.875)

@@ -37,6 +37,29 @@ def test_plan_of_a_measured_model_says_so() -> None:
     assert model.estimate.basis == "interpolated"
 
 
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (
+            "source: Qwen/Qwen3-14B, traffic: {requestsPerSecond: 1, inputTokens: 30000, outputTokens: 16}",
+            "Prefill-bound",
+        ),
+        (
+            "source: Qwen/Qwen3-14B, traffic: {requestsPerSecond: 1, inputTokens: 600, outputTokens: 20}",
+            "responses of 20",
+        ),
+        (
+            "source: BAAI/bge-m3, task: embed, traffic: {requestsPerSecond: 9, inputTokens: 500}",
+            "No task without output",
+        ),
+        ("source: Qwen/Qwen3-14B, traffic: {requestsPerSecond: 1, inputTokens: 2000, outputTokens: 300}", ""),
+    ],
+)
+def test_plan_says_that_no_measured_row_has_its_load(model: str, sentence: str) -> None:
+    because = next(reason.because for reason in one(H100, f"{{{model}}}").reasons if reason.decision == "replicas")
+    assert sentence in because if sentence else "measured" not in because
+
+
 def test_slow_network_limits_the_requests_in_flight_of_a_pipeline() -> None:
     pools = (f"{{gpu: H100-SXM-80GB, nodes: 20, network: {network}}}" for network in ("ethernet-1g", RDMA))
     slow, fast = (one(pool, PIPELINE % (TRAFFIC % 8)) for pool in pools)

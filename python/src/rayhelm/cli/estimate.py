@@ -118,4 +118,10 @@ def _show(answer: "SpeedEstimate") -> None:
 
 def _format_seconds(interval: "Interval") -> tuple[str, str]:
     scale, unit = (1.0, "s") if interval.mid >= 1 else (1e3, "ms")
-    return f"{interval.mid * scale:.3g} {unit}", f"{interval.low * scale:.3g} to {interval.high * scale:.3g} {unit}"
+    low, mid, high = (_format_figure(each * scale) for each in (interval.low, interval.mid, interval.high))
+    return f"{mid} {unit}", f"{low} to {high} {unit}"
+
+
+def _format_figure(value: float) -> str:
+    """Return three significant digits without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -296,6 +296,8 @@ def _explain_replicas(chosen: Candidate) -> Reason:
             numbers["tokens_deviation"] = round(deviation)
         if capacity.spare:
             because += f". {capacity.needed} are for the load, and {capacity.spare} spare"
+        if capacity.doubt:
+            because += f". {capacity.doubt[0].upper()}{capacity.doubt[1:]}"
     if not chosen.model_spec.generates and capacity.requests_per_second:
         numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)

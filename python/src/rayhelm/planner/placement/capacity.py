@@ -43,6 +43,8 @@ class ReplicaCapacity:
     """Seconds at the planned load; without traffic, at the highest concurrency."""
     basis: str = ""
     """`measured`, `interpolated` or `model`."""
+    doubt: str = ""
+    """Why no measurement confirms the interval; empty if rows have such loads."""
     requests_per_second: float | None = None
     """Of one replica at full concurrency; None if figures of the GPU are unknown."""
     carried: float | None = None
@@ -124,6 +126,7 @@ def estimate_capacity(
         ttft=ttft,
         tpot=at_load.tpot,
         basis=at_load.basis,
+        doubt=full.doubt,
         requests_per_second=full.requests_per_second.mid,
         carried=carried,
         load_concurrency=in_flight,
@@ -232,6 +235,7 @@ def _estimate_without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, s
         quiet=_count_quiet(model_spec, carried),
         ttft=alone,
         basis="model",
+        doubt="no task without output tokens was measured",
         requests_per_second=1 / seconds.mid,
         carried=carried,
         load_concurrency=traffic.peak_rate / model_spec.replicas(needed) * seconds.mid if traffic else None,

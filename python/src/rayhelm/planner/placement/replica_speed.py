@@ -12,10 +12,10 @@ from rayhelm.planner.placement.model_spec import Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import load_coefficients
-from rayhelm.planner.speed.estimate import Interval, find_band, find_high, spread
+from rayhelm.planner.speed.estimate import Interval, describe_doubt, find_band, find_high, spread
 from rayhelm.planner.speed.model import SpeedModel, list_pass_terms
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
-from rayhelm.planner.speed.rows import MeasuredRow
+from rayhelm.planner.speed.rows import MeasuredRow, describe_unmeasured
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
 from rayhelm.planner.speed.terms import list_missing_figures
 
@@ -34,6 +34,8 @@ class LoadSpeed(NamedTuple):
     """Name of the intervals that apply."""
     basis: str
     is_link_overfull: bool
+    doubt: str
+    """Why the interval is a wide one; empty if rows have such loads."""
 
     @property
     def ttft_high_s(self) -> float:
@@ -109,13 +111,15 @@ class ReplicaSpeed:
         correction = self._correct(concurrency) if self._own_rows or self._rows else _UNCORRECTED
         ttft, tpot = speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)
         seconds = ttft + max(lengths.answer - 1, 0) * tpot
+        doubt = describe_doubt(speed, correction, self._unmeasured)
         return LoadSpeed(
             ttft_s=ttft,
             tpot_s=tpot,
             requests_per_s=concurrency / seconds,
-            band=find_band(self._shape, speed, correction),
+            band=find_band(self._shape, speed, correction, doubt),
             basis=correction.basis,
             is_link_overfull=speed.is_link_overfull,
+            doubt=doubt,
         )
 
     def _correct(self, concurrency: float) -> Correction:
@@ -139,6 +143,7 @@ class ReplicaSpeed:
             has_expert_parallel=split.has_expert_parallel,
             kv_bytes_per_token=sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0.0,
             max_num_seqs=1_000_000,  # the planner limits the requests in flight itself
+            batched_tokens=model_spec.batched_tokens(split.gpu),
             link=self._find_link(),
             network_hops=split.nodes - 1,
             share=self._share,
@@ -149,6 +154,11 @@ class ReplicaSpeed:
         lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, 1, self._cached)
         return SpeedModel(self._shape, load, load_coefficients())
+
+    @cached_property
+    def _unmeasured(self) -> str:
+        """In what the lengths differ from those of all rows."""
+        return describe_unmeasured(Load(self._lengths.prompt, self._lengths.answer, 1, self._cached), self._own_rows)
 
     @cached_property
     def _lengths(self) -> Lengths:
@@ -210,6 +220,7 @@ class KnownSpeeds:
             return ReplicaSpeed(model_spec, split, share, prefix_hits)
         key = (
             (id(model_spec.model), model_spec.lengths, model_spec.kv_cache_dtype, prefix_hits, share),
+            model_spec.batched_tokens(split.gpu),
             tuple(id(gpu) for gpu in split.gpus),
             (split.tp, split.dp, split.has_expert_parallel, split.partition, split.nodes),
             split.inventory.network,

@@ -50,6 +50,7 @@ def build_shape(
         kv_bytes_per_token=count_kv_bytes(model, tp, len(gpus), dtype, vllm_version),
         kv_tokens=found.kv_cache_tokens or None if found and found.fits else None,
         max_num_seqs=seqs,
+        batched_tokens=_int(given, "max_num_batched_tokens") or (found.max_num_batched_tokens if found else 8192),
         link=link,
         speculation=speculation,
     )

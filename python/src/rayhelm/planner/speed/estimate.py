@@ -9,11 +9,11 @@ from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import Band, load_coefficients
 from rayhelm.planner.speed.model import Speed, compute_speed
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
-from rayhelm.planner.speed.rows import load_rows
+from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
 from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["Interval", "SpeedEstimate", "estimate_speed", "find_band", "find_high", "spread"]
+__all__ = ["Interval", "SpeedEstimate", "describe_doubt", "estimate_speed", "find_band", "find_high", "spread"]
 
 _GROUPS = {
     "memory bandwidth": ("dense_weights", "expert_weights_native", "expert_weights_converted", "kv_cache"),
@@ -58,7 +58,12 @@ def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto"
     if missing := list(dict.fromkeys(figure for gpu in shape.gpus for figure in list_missing_figures(gpu))):
         raise FleetError(Problem(f"unknown: {', '.join(missing)}"))
     if not shape.model.causal:
-        raise FleetError(Problem(f"{shape.model.id} generates no tokens"))
+        raise FleetError(
+            Problem(
+                f"{shape.model.id} generates no tokens: `rayhelm plan` estimates the requests per second of its task,"
+                " which no measured row has"
+            )
+        )
     speed = compute_speed(shape, load)
     if speed.is_link_overfull:
         raise FleetError(Problem(_describe_link(shape, speed)))
@@ -70,7 +75,8 @@ def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto"
 
 def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
     fitted = load_coefficients()
-    name = find_band(shape, speed, correction)
+    doubt = describe_doubt(speed, correction, describe_unmeasured(load))
+    name = find_band(shape, speed, correction, doubt)
     tpot, ttft = speed.tpot_s * exp(correction.tpot), speed.ttft_s * exp(correction.ttft)
     seconds = ttft + max(load.output_tokens - 1, 0) * tpot
     rate = load.concurrency * load.output_tokens / seconds
@@ -82,11 +88,29 @@ def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: C
         sources=correction.references,
         bound_by=_find_bound(speed),
         running=round(speed.running, 1),
+        notes=(doubt,) if doubt else (),
     )
 
 
-def find_band(shape: ReplicaShape, speed: Speed, correction: Correction) -> str:
-    """Return the name of the interval that applies."""
+def describe_doubt(speed: Speed, correction: Correction, unmeasured: str) -> str:
+    """Return why the interval is a wide one that no measurement confirms; empty if rows have such loads.
+
+    `unmeasured`: of `describe_unmeasured`.
+    """
+    if correction.basis == "measured":
+        return ""
+    if speed.is_prefill_bound:
+        return (
+            "prefill-bound: prompts need all that a step computes, and requests wait for their prompt. No measured row"
+            " has such a load"
+        )
+    return f"no measured row has {unmeasured}" if unmeasured else ""
+
+
+def find_band(shape: ReplicaShape, speed: Speed, correction: Correction, doubt: str = "") -> str:
+    """Return the name of the interval that applies. `doubt`: of `describe_doubt`."""
+    if doubt:
+        return "other_gpu"
     if correction.basis != "model":
         return correction.basis
     if any(gpu.id not in _measured_gpus() for gpu in shape.gpus) or shape.pp > 1:

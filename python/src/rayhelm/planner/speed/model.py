@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import inf
 
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -47,6 +48,8 @@ class Speed:
     """Requests that run at a time, in all ranks; the others wait."""
     limit: str
     """What limits them: `max_num_seqs`, `KV cache`; empty if nearly all fit."""
+    is_prefill_bound: bool = False
+    """The prompts need all that a step computes: requests wait for their prompt."""
     parts: dict[str, float] = field(default_factory=dict)
     """Seconds of a decode step by term."""
     link_use: float = 0.0
@@ -78,6 +81,8 @@ class SpeedModel:
         self._drafts = shape.speculation.tokens if shape.speculation else 0
         self._per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
         self._stages = [_StageTime(shape, load, gpu, count, fitted) for gpu, count in _count_alike(shape.gpus)]
+        self._most_decoding = _count_most_decoding(shape, load)
+        self._full_step_s, self._prompt_s = self._compute_full_step()
 
     def at(self, concurrency: float) -> Speed:
         """Return the speed with so many requests in flight, without the parts of a step."""
@@ -85,16 +90,20 @@ class SpeedModel:
         running, limit = _count_running(shape, load, concurrency)
         step, link_use = self._compute_step(running)
         tpot = step / self._per_step
-        wait = max(0.0, concurrency / shape.dp / running - 1) * load.output_tokens * tpot
-        ahead, passes = _count_ahead(load, running)
+        turn = self._work_s + self._pass_s + load.output_tokens * tpot
+        wait = max(0.0, concurrency / shape.dp / running - 1) * turn
+        ahead, passes = _count_ahead(load, min(running, self._most_decoding))
         overhead = self._pass_s + self._fitted.ttft["step"] * tpot
         first = self._work_s * (1 + ahead) + overhead * (1 + passes) + self._token_s
         hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
+        # A replica answers no faster than it computes prompts: what is not spent on decoding is spent on waiting.
+        least = concurrency / shape.dp * self._prompt_s - (load.output_tokens - 1) * self._full_step_s / self._per_step
         return Speed(
             tpot_s=tpot,
-            ttft_s=first + hops + wait,
+            ttft_s=max(first + hops + wait, least),
             running=running * shape.dp,
             limit=limit,
+            is_prefill_bound=running > self._most_decoding or least > first + hops + wait,
             link_use=link_use,
         )
 
@@ -117,12 +126,8 @@ class SpeedModel:
         shape = self._shape
         sequences, others = _count_sequences(shape, self._load, running)
         tokens = sequences * (self._drafts + 1)
-        hit = count_experts_hit(shape, tokens)
-        step = slowest = 0.0
-        for stage in self._stages:
-            seconds = stage.fixed + sequences * stage.sequence + others * stage.other + hit * stage.expert
-            step += stage.count * seconds
-            slowest = max(slowest, seconds)
+        seconds = self._list_stage_seconds(sequences, others)
+        step, slowest = sum(stage.count * each for stage, each in zip(self._stages, seconds, strict=True)), max(seconds)
         if self._drafts:
             step *= 1 + self._drafts * load_assumptions().draft_share
         if shape.pp == 1:
@@ -130,6 +135,22 @@ class SpeedModel:
         moved = tokens + others * (self._load.input_tokens - self._load.cached_tokens)
         use = _compute_link_use(shape, moved, slowest)
         return step + _compute_hops_s(shape, moved, use), use
+
+    def _list_stage_seconds(self, sequences: float, others: float) -> list[float]:
+        """Return the seconds of a step on one stage of each kind."""
+        hit = count_experts_hit(self._shape, sequences * (self._drafts + 1))
+        return [
+            stage.fixed + sequences * stage.sequence + others * stage.other + hit * stage.expert
+            for stage in self._stages
+        ]
+
+    def _compute_full_step(self) -> tuple[float, float]:
+        """Return the seconds of a step that is full of prompts, and those per prompt; 0 if all of it is cached."""
+        if self._most_decoding == inf:
+            return 0.0, 0.0
+        sequences, others = _count_sequences(self._shape, self._load, self._most_decoding)
+        step, _ = self._compute_step(self._most_decoding)
+        return step, max(self._list_stage_seconds(sequences, others)) / others
 
 
 class _StageTime:
@@ -185,9 +206,18 @@ def _build_batch(shape: ReplicaShape, load: Load, running: float) -> StageBatch:
 def _count_sequences(shape: ReplicaShape, load: Load, running: float) -> tuple[float, float]:
     """Return the sequences that a stage decodes in a step, and the prompts that it computes beside them. Stages work on
     different requests at the same time."""
+    running = min(running, _count_most_decoding(shape, load))
     per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
     sequences = max(running / shape.pp, min(running, 1.0))
     return sequences, max(running - 1, 0.0) / shape.pp * per_step / load.output_tokens
+
+
+def _count_most_decoding(shape: ReplicaShape, load: Load) -> float:
+    """Return the requests that decode at a time if each step computes as many prompt tokens as it may. Others wait for
+    their prompt."""
+    new = load.input_tokens - load.cached_tokens
+    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
+    return 1 + shape.pp * load.output_tokens * shape.batched_tokens / (new * per_step) if new > 0 else inf
 
 
 def _batch_of(shape: ReplicaShape, load: Load, sequences: float, others: float) -> StageBatch:

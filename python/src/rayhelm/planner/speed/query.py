@@ -75,7 +75,7 @@ def answer_query(query: SpeedQuery) -> SpeedEstimate:
         raise FleetError(Problem(f"vLLM is not known to run on {gpu.id}"))
     load = Load(query.input_tokens, query.output_tokens, query.concurrency)
     found = estimate_speed(shape, load, str(query.engine.get("kv_cache_dtype") or "auto"))
-    notes = tuple(note for note in (why, load_catalog().explain_gpu_name(query.gpu)) if note)
+    notes = tuple(note for note in (*found.notes, why, load_catalog().explain_gpu_name(query.gpu)) if note)
     if query.engine.get("enforce_eager"):
         notes = (*notes, "enforce_eager: decoding without CUDA graphs is slower than this estimate")
     return found.model_copy(update={"notes": notes})

@@ -11,7 +11,7 @@ from rayhelm.catalog.model import Checkpoint, Quantization
 from rayhelm.planner.speed.build import build_shape
 from rayhelm.planner.speed.shape import Load, ReplicaShape, find_format
 
-__all__ = ["MeasuredRow", "find_architecture", "load_rows", "shape_of_row"]
+__all__ = ["MeasuredRow", "describe_unmeasured", "find_architecture", "load_rows", "shape_of_row"]
 
 _QUANTIZATION = {
     "fp8": Quantization(method="fp8", bits=8, scale_bits=32),
@@ -54,6 +54,24 @@ class MeasuredRow:
 @cache
 def load_rows() -> tuple[MeasuredRow, ...]:
     return tuple(_read_rows())
+
+
+def describe_unmeasured(load: Load, own: tuple[MeasuredRow, ...] = ()) -> str:
+    """Return in what a load differs from that of all rows; empty if rows reach it. `own`: rows of the fleet."""
+    most, fewest = _find_range(load_rows())
+    if own:
+        most, fewest = max(most, _find_range(own)[0]), min(fewest, _find_range(own)[1])
+    new = load.input_tokens - load.cached_tokens
+    found = [f"prompts of {new:,.0f} tokens (most: {most:,.0f})"] if new > most else []
+    if load.output_tokens < fewest:
+        found.append(f"responses of {load.output_tokens:,.0f} tokens (fewest: {fewest:,.0f})")
+    return " or ".join(found)
+
+
+@cache
+def _find_range(rows: tuple[MeasuredRow, ...]) -> tuple[float, float]:
+    """Return the longest prompt and the shortest response that were measured, tokens."""
+    return max(row.load.input_tokens for row in rows), min(row.load.output_tokens for row in rows)
 
 
 def _read_rows() -> Iterator[MeasuredRow]:

@@ -51,6 +51,8 @@ class ReplicaShape:
     kv_tokens: float | None = None
     """Tokens in the cache of one rank; None if unknown."""
     max_num_seqs: int = 1024
+    batched_tokens: int = 8192
+    """`max_num_batched_tokens`: of one step."""
     link: StageLink | None = None
     """Between hosts; None if all stages are on one host."""
     network_hops: int | None = None
