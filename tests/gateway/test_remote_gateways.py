@@ -60,6 +60,22 @@ def test_gateway_forwards_when_its_endpoints_are_down_and_returns(eu: Side, us: 
     assert eu.gateway.chat().endpoint == "eu"
 
 
+def test_metrics_count_forwarded_requests_by_remote_gateway(eu: Side, us: Side) -> None:
+    """Panels and the alert MostRequestsForwarded read them."""
+
+    def count() -> int:
+        series = 'haproxy_server_http_responses_total{proxy="llama:stable",server="remote.us",code="2xx"} '
+        (line,) = [each for each in eu.gateway.request_metrics_port("/metrics")[1].splitlines() if series in each]
+        return int(line.removeprefix(series))
+
+    before = count()
+    assert eu.gateway.chat().endpoint == "eu"
+    assert count() == before
+    stop(eu, "eu", us)
+    assert eu.gateway.chat().endpoint == "us"
+    assert count() == before + 1
+
+
 def test_first_request_after_a_failure_reaches_the_other_cluster(eu: Side) -> None:
     eu.upstream.close()
     assert eu.gateway.chat().endpoint == "us"

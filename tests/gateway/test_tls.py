@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from cryptography import x509
 
 from gateway.kit import GatewayProcess, start_gateway, start_upstreams, wait_for
 from gateway.kit.certificates import Certificate, create_client_context, issue
@@ -78,3 +79,19 @@ def test_invalid_certificate_leaves_the_last_one(gateway: GatewayProcess) -> Non
     gateway.wait_for_output("tls/public: the new certificate and its key are not valid, so the last ones stay")
     assert serial(gateway) == before
     assert gateway.chat().status == 200
+
+
+def test_metrics_have_the_validity_of_the_certificate_in_use(gateway: GatewayProcess) -> None:
+    new = issue("gateway.example")
+    install(gateway, new)
+    loaded = x509.load_pem_x509_certificate(new.certificate.encode())
+    times = {"not_before": loaded.not_valid_before_utc, "not_after": loaded.not_valid_after_utc}
+    wanted = {
+        f'rayhelm_gateway_certificate_{name}_timestamp_seconds{{secret="public"}} {int(time.timestamp())}'
+        for name, time in times.items()
+    }
+
+    def read() -> set[str]:
+        return set(gateway.request_metrics_port("/metrics/tenants")[1].splitlines())
+
+    wait_for(lambda: wanted <= read(), "the metrics have the new certificate")

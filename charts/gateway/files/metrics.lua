@@ -3,11 +3,15 @@
 local REASONS = { ... }
 local CLASSES = { [0] = "2xx", "4xx", "5xx" }
 
-local limits = {}
+local MINUTE = 60000
+
+local limits, buckets = {}, nil
 for line in io.lines("limits.map") do
   local tenant, rate, concurrency, tokens = line:match("^(%S+) (%d+) (%d+) ?(%d*)$")
   if tenant then
     limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency, tokens = tonumber(tokens) }
+    -- buckets.lua writes it.
+    if limits[#limits].tokens then buckets = buckets or Map.new("buckets.map", Map._str) end
   end
 end
 
@@ -38,6 +42,11 @@ end
 
 -- keys.lua and tokens.lua write this map.
 local state = Map.new("state.map", Map._str)
+
+-- secrets.lua writes it: SECRET:FIRST:LAST of each certificate. There is no file without TLS and remote gateways.
+local file = io.open("certificates.map")
+local certificates = file and Map.new("certificates.map", Map._str)
+if file then file:close() end
 
 local function build_page(converters)
   local page = new_page()
@@ -80,6 +89,30 @@ local function build_page(converters)
     page.sample("rayhelm_gateway_token_keys", {}, token_keys)
     page.metric("rayhelm_gateway_token_keys_read_timestamp_seconds", "gauge", "When a valid JWKS was last read.")
     page.sample("rayhelm_gateway_token_keys_read_timestamp_seconds", {}, state:lookup("token_keys_read") or 0)
+  end
+
+  local used = certificates and certificates:lookup("used")
+  if used then
+    for at, name in ipairs({ "not_before", "not_after" }) do
+      name = "rayhelm_gateway_certificate_" .. name .. "_timestamp_seconds"
+      page.metric(name, "gauge", "Validity of the certificate that this pod uses.")
+      for secret, first, last in used:gmatch("(%S+):(%d+):(%d+)") do
+        page.sample(name, { "secret", secret }, at == 1 and first or last)
+      end
+    end
+  end
+
+  if buckets then
+    local time = core.now()
+    local now = time.sec * 1000 + time.usec // 1000
+    page.metric("rayhelm_gateway_tokens_used", "gauge", "Tokens that a tenant used and that are not refilled yet.")
+    for _, limit in ipairs(limits) do
+      if limit.tokens then
+        -- The time at which the bucket has tokens again is a minute before it is full.
+        local left = (tonumber(buckets:lookup(limit.tenant)) or 0) + MINUTE - now
+        page.sample("rayhelm_gateway_tokens_used", { "tenant", limit.tenant }, math.max(left, 0) * limit.tokens // MINUTE)
+      end
+    end
   end
 
   page.metric("rayhelm_gateway_limit", "gauge", "Limit of a tenant in this pod.")

@@ -19,6 +19,7 @@
 {{- if include "gateway.readSecrets" .v | trim }}
 {{- $_ := set $files "secrets.lua" ($root.Files.Get "files/secrets.lua") }}
 {{- $_ := set $files "remote-keys.map" "" }}
+{{- $_ := set $files "certificates.map" "" }}
 {{- $_ := set $files "remote-failed.http" (include "gateway.remoteFailedFile" $data) }}
 {{- end }}
 {{- if include "gateway.hasAliases" .v | trim }}
