@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rayhelm.diff.access import list_access_changes
 from rayhelm.diff.compare import compare_sides
 from rayhelm.diff.immutable import list_refused_changes
 from rayhelm.diff.page import format_markdown
@@ -162,6 +163,32 @@ def test_diff_of_an_added_model_installs_its_service() -> None:
     assert of(report, "embed").effect == "install"
     assert [model.change for model in of(report, "embed").models] == ["added"]
     assert of(report, "embed").dangers == ()
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (
+            ("tenants:\n", "tenants:\n  team: {models: [embed]}\n"),
+            "tenant team is added and may call embed; its requests get 401 until Secret gateway-keys-team has its keys",
+        ),
+        (("requestsPerMinute: 60", "requestsPerMinute: 90"), "tenant apps: requestsPerMinute 60 -> 90"),
+        (("requestsPerMinute: 60", "tokensPerMinute: 9000"), "tenant apps: tokensPerMinute default -> 9000"),
+    ],
+    ids=["added", "limit", "first limit"],
+)
+def test_diff_names_what_changes_for_tenants(edit: tuple[str, str], expected: str) -> None:
+    (gateway,) = [each for each in diff(edit).releases if each.chart == "gateway"]
+    assert expected in gateway.reasons
+
+
+def test_diff_names_tenants_and_models_that_are_added_and_removed() -> None:
+    before = {"tenants": {"apps": {"models": ["chat"]}, "old": {"models": ["chat"]}}}
+    after = {"tenants": {"apps": {"models": ["chat", "embed"]}}}
+    expected = ["tenant old is removed: its keys get 401", "tenant apps may also call embed"]
+    assert list(list_access_changes(before, after)) == expected
+    (lost,) = list_access_changes(after, {"tenants": {"apps": {"models": ["chat"]}}})
+    assert lost == "tenant apps may no longer call embed: its requests get 404"
 
 
 def test_diff_of_a_second_cluster_keeps_the_services_of_the_first() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayhelm.diff.access import list_access_changes
 from rayhelm.diff.advice import advise_fleet, advise_release
 from rayhelm.diff.gpus import GpuCount, count_gpus, list_gpu_needs, list_quota_needs, sum_after, sum_meanwhile
 from rayhelm.diff.immutable import list_refused_changes
@@ -124,7 +125,11 @@ def _compare_release(key: ReleaseKey, old: Side, new: Side, totals: _Totals) -> 
         effect: ReleaseEffect = "install" if not before else "uninstall" if not after else "objects only"
         if not any(objects.values()):
             effect = "nothing"
-        return ReleaseReport(**kept, effect=effect, **objects, requests=_describe_gateway(release, effect))
+        access: tuple[str, ...] = ()
+        if release.chart == "gateway" and before and after and before.values and after.values:
+            access = tuple(list_access_changes(before.values, after.values))
+        requests = _describe_gateway(release, effect)
+        return ReleaseReport(**kept, effect=effect, reasons=access, **objects, requests=requests)
     return _compare_service(kept, before, after, old, new, totals, objects)
 
 
