@@ -87,7 +87,9 @@ service without it.
   down, and the log of the pod has `Layer6 invalid response`.
 * Ray reads the certificate when a pod starts. A renewed one takes effect in new pods only, so use a long lifetime,
   and restart the service before the certificate expires: any change of its pods, such as an annotation, starts a new
-  Ray cluster.
+  Ray cluster. With cert-manager 1.18 or newer,
+  [`ServeCertificateNotLoaded`](../runbooks/ServeCertificateNotLoaded.md) fires for pods that are older than the
+  certificate.
 * Every client of the Serve port has to use `https://`, those of `aliases` too. Ray does not verify certificates of
   clients, so this is no mutual TLS.
 * KubeRay knows nothing of TLS on this port. The readiness probe that it adds to workers asks

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -71,13 +72,14 @@ def _draw_panel(figure: Figure, frame: Axes, panel: Panel, reason: str) -> None:
     for spine in frame.spines.values():
         spine.set_color("#d1d5db")
     height = frame.get_position().height * figure.get_figheight()
-    frame.text(0.012, 1 - 0.11 / height, panel.json["title"], fontsize=NORMAL, fontweight="bold", va="center")
+    width = frame.get_position().width * figure.get_figwidth()
+    frame.text(0.05 / width, 1 - 0.11 / height, panel.json["title"], fontsize=NORMAL, fontweight="bold", va="center")
     if panel.error or panel.is_empty:
         none = f"no data here: {reason}" if reason else panel.json["fieldConfig"]["defaults"].get("noValue", "No data")
         text = panel.error[:80] if panel.error else none
-        frame.text(
-            0.5, 0.45, text, fontsize=NORMAL, color=COLORS["red" if panel.error else "text"], ha="center", wrap=True
-        )
+        # Matplotlib wraps at the edge of the figure, not of the panel.
+        text = fill(text, max(12, int(width / 0.075)))
+        frame.text(0.5, 0.45, text, fontsize=NORMAL, color=COLORS["red" if panel.error else "text"], ha="center")
         return
     KINDS[panel.json["type"]](figure, frame, panel)
 
@@ -296,7 +298,8 @@ def _heatmap(figure: Figure, frame: Axes, panel: Panel) -> None:
 
 def _state_timeline(figure: Figure, frame: Axes, panel: Panel) -> None:
     defaults, series = _defaults(panel), _named(panel)[:12]
-    axes = _inner(figure, frame, left=1.5, bottom=0.24)
+    names = [name[:34] for name, _, _ in reversed(series)]
+    axes = _inner(figure, frame, left=max(1.5, 0.064 * max(map(len, names))), bottom=0.24)
     for index, (_, _, each) in enumerate(series):
         times = _times(each)
         width = min((b - a for a, b in pairwise(times)), default=15 / 86400)
@@ -313,7 +316,6 @@ def _state_timeline(figure: Figure, frame: Axes, panel: Panel) -> None:
                 axes.text(times[start], y + 0.5, f" {text}", fontsize=SMALL, color="white", va="center", clip_on=True)
             start += length
     ends = [time for _, _, each in series for time in _times(each)]
-    names = [name[:34] for name, _, _ in reversed(series)]
     axes.set(yticks=[index + 0.5 for index in range(len(series))], yticklabels=names, ylim=(0, len(series)))
     axes.set_xlim(min(ends), max(ends) + 15 / 86400)
     _time_axis(axes)

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 from typing import Any
 
 import pytest
@@ -47,7 +48,8 @@ def jsons(kind: str, **settings: Any) -> dict[str, Object]:
 
 
 def panel_links(dashboard: Object) -> list[str]:
-    return [link["url"] for panel in dashboard["panels"] for link in panel.get("links", [])]
+    of_panels = [link["url"] for panel in dashboard["panels"] for link in panel.get("links", [])]
+    return [*of_panels, *re.findall(r'"(\$\{runbooks\}/\$\{__value[^"]*)"', json.dumps(dashboard))]
 
 
 def runbooks_variable(dashboard: Object) -> Object:

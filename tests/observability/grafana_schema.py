@@ -151,6 +151,12 @@ class ColumnLink(Strict):
     url: Annotated[str, Field(pattern=r"^/d/rayhelm-[a-z-]+\?var-")]
 
 
+class RunbookOfAlert(Strict):
+    title: NonEmpty
+    url: Literal["${runbooks}/${__value.raw}.md"]
+    targetBlank: Literal[True]
+
+
 class _LineStyleProperty(Strict):
     id: Literal["custom.lineStyle"]
     value: LineStyle
@@ -193,7 +199,7 @@ class _CellProperty(Strict):
 
 class _LinksProperty(Strict):
     id: Literal["links"]
-    value: list[ColumnLink]
+    value: list[ColumnLink | RunbookOfAlert]
 
 
 Property = Annotated[

@@ -343,3 +343,31 @@ def test_tokens_of_an_engine_without_output_tokens_are_seen(tmp_path: Path) -> N
     group = {**CHAT, "application": "a", "deployment": "d"}
     healthy = series("ray_serve_deployment_replica_healthy", "1x80", group, replica="r1")
     answers(tmp_path, conditions.processed_tokens(EVERYTHING), [healthy, TOKENS], Answer(LATER, of(group, 600)))
+
+
+GATEWAY_POD = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "pod": "p"}
+
+
+def test_age_of_a_jwks_has_no_data_for_a_gateway_without_tokens(tmp_path: Path) -> None:
+    up = Series("haproxy_process_uptime_seconds", "0+15x80", GATEWAY_POD)
+    read = Series("rayhelm_gateway_token_keys_read_timestamp_seconds", "600x80", GATEWAY_POD)
+    answers(tmp_path, conditions.token_key_age(EVERYTHING), [up], Answer(LATER, {}))
+    answers(tmp_path, conditions.token_key_age(EVERYTHING), [up, read], Answer(LATER, of(GATEWAY_POD, 300)))
+
+
+def test_token_usage_is_used_tokens_of_all_pods_over_their_limits(tmp_path: Path) -> None:
+    group = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "tenant": "search"}
+    found = [
+        *(Series("rayhelm_gateway_tokens_used", "600x80", {**group, "pod": pod}) for pod in ("p", "q")),
+        *(
+            Series("rayhelm_gateway_limit", "1000x80", {**group, "pod": pod, "limit": "tokens_per_minute"})
+            for pod in ("p", "q")
+        ),
+    ]
+    answers(tmp_path, tenants.token_usage(EVERYTHING), found, Answer(LATER, of(group, 0.6)))
+
+
+def test_limited_share_of_a_tenant_without_forwarded_requests_is_one(tmp_path: Path) -> None:
+    group = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "tenant": "search"}
+    refused = Series("rayhelm_gateway_rejections_total", "0+5x80", {**group, "reason": "rate_limit_exceeded"})
+    answers(tmp_path, conditions.limited_share(EVERYTHING, "10m"), [refused], Answer(LATER, of(group, 1)))

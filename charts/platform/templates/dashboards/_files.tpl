@@ -12,6 +12,7 @@
 {{- $json = regexReplaceAll `("name": "runbooks",\n +"query": )""` $json (printf `${1}%s` (toJson $url)) }}
 {{- if not $url }}
 {{- $json = regexReplaceAll `\n   "links": \[\n    \{[^}]*\$\{runbooks\}/[^}]*\}\n   \],` $json "" }}
+{{- $json = regexReplaceAll `\[\s+\{[^{}]*\$\{runbooks\}/\$\{__value.raw\}[^{}]*\}\s+\]` $json "[]" }}
 {{- end }}
 {{- $_ := set $texts $name $json }}
 {{- end }}

@@ -31,4 +31,16 @@ def set_runbooks(dashboard: Json, url: str) -> Json:
 
 
 def _without_links(panel: Json) -> Json:
-    return {key: value for key, value in panel.items() if key != "links"}
+    kept = {key: value for key, value in panel.items() if key != "links"}
+    config = kept.get("fieldConfig")
+    return kept | ({"fieldConfig": _without_runbooks(config)} if config else {})
+
+
+def _without_runbooks(node: Any) -> Any:
+    """Remove the links of values, such as names of alerts, to the runbooks."""
+    if isinstance(node, dict):
+        return {key: _without_runbooks(value) for key, value in node.items()}
+    if isinstance(node, list):
+        is_link = [isinstance(item, dict) and f"${{{RUNBOOKS}}}" in item.get("url", "") for item in node]
+        return [_without_runbooks(item) for item, drops in zip(node, is_link, strict=True) if not drops]
+    return node

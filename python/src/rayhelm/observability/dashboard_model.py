@@ -126,6 +126,8 @@ class Column(Closed):
     states: tuple[State, ...] = ()
     link: str = ""
     """Name of the dashboard that a click on the value opens, with the row's namespace and service."""
+    opens_runbook: bool = False
+    """A click on the value, the name of an alert, opens its runbook."""
 
     @model_validator(mode="after")
     def _is_label_or_query(self) -> Self:

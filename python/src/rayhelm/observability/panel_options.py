@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from rayhelm.observability.bundled import RUNBOOKS
 from rayhelm.observability.dashboard_model import (
     AnyPanel,
     BarGauge,
@@ -228,4 +229,7 @@ def _column_override(column: Column) -> Json:
         kept = "${datasource:queryparam}&${cluster:queryparam}&${__url_time_range}"
         url = f"/d/rayhelm-{column.link}?var-{variable}=${{__value.raw}}&{kept}"
         properties.append({"id": "links", "value": [{"title": f"Open dashboard {column.link}", "url": url}]})
+    if column.opens_runbook:
+        url = f"${{{RUNBOOKS}}}/${{__value.raw}}.md"
+        properties.append({"id": "links", "value": [{"title": "Runbook", "url": url, "targetBlank": True}]})
     return {"matcher": {"id": "byName", "options": column.header}, "properties": properties}

@@ -2,7 +2,7 @@
 
 from rayhelm.observability.dashboard_model import State
 
-__all__ = ["APPLICATION_STATES", "DEPLOYMENT_STATES", "PROXY_STATES", "YES_NO"]
+__all__ = ["APPLICATION_STATES", "DEPLOYMENT_STATES", "IS_AVAILABLE", "PROXY_STATES", "YES_NO"]
 
 APPLICATION_STATES = (
     State(value=0, text="UNKNOWN", color="text"),
@@ -35,4 +35,5 @@ PROXY_STATES = (
 )
 """`ray_serve_proxy_status`."""
 
+IS_AVAILABLE = (State(value=0, text="down", color="red"), State(value=1, text="available", color="green"))
 YES_NO = (State(value=0, text="no", color="green"), State(value=1, text="yes", color="orange"))

@@ -17,7 +17,8 @@ from rayhelm.observability.states import DEPLOYMENT_STATES
 
 __all__ = ["DASHBOARD"]
 
-DEPLOYMENT = "{{deployment}}"
+DEPLOYMENT = "{{application}} {{deployment}}"
+"""Each application has an `OpenAiIngress`."""
 
 NOW = Row(
     title="Now",
@@ -171,7 +172,7 @@ COLD_STARTS = Row(
             "the configuration.",
             thresholds=informational(),
             states=DEPLOYMENT_STATES,
-            lines=(line(scaling.deployment_status, "{{rayhelm_dev_service}} {{deployment}}"),),
+            lines=(line(scaling.deployment_status, f"{{{{rayhelm_dev_service}}}} {DEPLOYMENT}"),),
             runbook="ScalingStuck",
         ),
         TimeSeries(
@@ -194,6 +195,7 @@ COLD_STARTS = Row(
             thresholds=informational(),
             columns=(
                 Column(header="Service", label="rayhelm_dev_service", link="service"),
+                Column(header="Application", label="application"),
                 Column(header="Deployment", label="deployment"),
                 Column(header="Status", line=line(scaling.deployment_status), states=DEPLOYMENT_STATES),
                 Column(header="Desired", line=line(scaling.desired_replicas)),

@@ -1,4 +1,4 @@
-"""All services: objectives, costs, GPUs, upgrades."""
+"""All services: alerts, objectives, upgrades, Kubernetes objects, costs, GPUs."""
 
 from rayhelm.observability.dashboard_model import (
     BarGauge,
@@ -27,12 +27,16 @@ from rayhelm.observability.queries import (
     slo,
     traffic,
 )
+from rayhelm.observability.rules.alerts import load_alerts
 from rayhelm.observability.states import APPLICATION_STATES, YES_NO
 
 __all__ = ["DASHBOARD"]
 
 SERVICE, MODEL = "{{rayhelm_dev_service}}", "{{model_name}}"
+OF_SERVICE = f"{MODEL} {SERVICE}"
+"""Availability at the gateway has no service."""
 NO_RULES = "no recording rules"
+ALERTS = tuple(name for name, alert in load_alerts().items() if not alert.always)
 
 NOW = Row(
     title="Now",
@@ -84,6 +88,26 @@ NOW = Row(
             no_value="no GPU",
             lines=(line(ray_cluster.logical_gpu_ratio, by=()),),
             runbook="GpuWithoutReplica",
+        ),
+    ),
+)
+
+ALERTS_ROW = Row(
+    title="Alerts",
+    panels=(
+        Table(
+            title="Firing alerts",
+            description="Alerts of rayhelm that fire. A click on a name opens its runbook.",
+            thresholds=informational(),
+            height=5,
+            no_value="none, or the rules of chart platform are not installed",
+            columns=(
+                Column(header="Alert", label="alertname", opens_runbook=True),
+                Column(header="Severity", label="severity"),
+                Column(header="Namespace", label="namespace"),
+                Column(header="Service", label="rayhelm_dev_service", link="service"),
+                Column(header="Alerts", line=line(kubernetes.firing_alerts, names=ALERTS)),
+            ),
         ),
     ),
 )
@@ -161,14 +185,14 @@ OBJECTIVES = Row(
         BarGauge(
             title="Requests within the objective, 1 d",
             description="Share of the requests of the last day that met the objectives of availability, time to "
-            "first token and time per output token.",
+            "first token and time per output token. A name without a service is of the gateway.",
             thresholds=falling(0.95, 0.99),
             maximum=1,
             no_value=NO_RULES,
             lines=(
-                line(recorded.within_objective, f"available {MODEL}", slo="availability"),
-                line(recorded.within_objective, f"TTFT {MODEL}", slo="ttft"),
-                line(recorded.within_objective, f"TPOT {MODEL}", slo="tpot"),
+                line(recorded.within_objective, f"available {OF_SERVICE}", slo="availability"),
+                line(recorded.within_objective, f"TTFT {OF_SERVICE}", slo="ttft"),
+                line(recorded.within_objective, f"TPOT {OF_SERVICE}", slo="tpot"),
             ),
             runbook="AvailabilityBudgetBurnsSlowly",
         ),
@@ -180,9 +204,9 @@ OBJECTIVES = Row(
             shows_thresholds=True,
             no_value=NO_RULES,
             lines=(
-                line(recorded.burn_rate, f"available {MODEL}", slo="availability"),
-                line(recorded.burn_rate, f"TTFT {MODEL}", slo="ttft"),
-                line(recorded.burn_rate, f"TPOT {MODEL}", slo="tpot"),
+                line(recorded.burn_rate, f"available {OF_SERVICE}", slo="availability"),
+                line(recorded.burn_rate, f"TTFT {OF_SERVICE}", slo="ttft"),
+                line(recorded.burn_rate, f"TPOT {OF_SERVICE}", slo="tpot"),
             ),
             runbook="AvailabilityBudgetBurnsFast",
         ),
@@ -194,9 +218,9 @@ OBJECTIVES = Row(
             shows_thresholds=True,
             no_value=NO_RULES,
             lines=(
-                line(recorded.burn_rate, f"available {MODEL}", slo="availability", period="6h"),
-                line(recorded.burn_rate, f"TTFT {MODEL}", slo="ttft", period="6h"),
-                line(recorded.burn_rate, f"TPOT {MODEL}", slo="tpot", period="6h"),
+                line(recorded.burn_rate, f"available {OF_SERVICE}", slo="availability", period="6h"),
+                line(recorded.burn_rate, f"TTFT {OF_SERVICE}", slo="ttft", period="6h"),
+                line(recorded.burn_rate, f"TPOT {OF_SERVICE}", slo="tpot", period="6h"),
             ),
             runbook="AvailabilityBudgetBurnsSlowly",
         ),
@@ -313,11 +337,52 @@ UPGRADES = Row(
     ),
 )
 
+OBJECTS = Row(
+    title="Kubernetes",
+    panels=(
+        Table(
+            title="Used quota",
+            description="Used share of each ResourceQuota. GPUs, CPU and memory can be full in normal operation: their "
+            "limits are what the plan and an upgrade need.",
+            thresholds=informational(),
+            width=8,
+            no_value="no quota, or kube-state-metrics is not scraped",
+            columns=(
+                Column(header="Namespace", label="namespace"),
+                Column(header="Resource", label="resource"),
+                Column(
+                    header="Used",
+                    line=line(kubernetes.quota_usage, by=(*labels.NAMESPACE, "resource")),
+                    thresholds=rising(0.9, 1),
+                ),
+            ),
+        ),
+        TimeSeries(
+            title="Containers that wait",
+            description="Containers that do not start, by reason: images that cannot be pulled, missing Secrets, "
+            "containers that crash.",
+            thresholds=rising(1, 4),
+            is_stepped=True,
+            no_value="none, or kube-state-metrics is not scraped",
+            lines=(line(kubernetes.waiting_containers, "{{namespace}} {{reason}}"),),
+            runbook="PodWithoutConfig",
+        ),
+        BarGauge(
+            title="Pods without a node",
+            description="Pods that no node can take: no GPU of their kind is free, or a node is being added.",
+            thresholds=rising(1, 4),
+            no_value="none, or kube-state-metrics is not scraped",
+            lines=(line(kubernetes.unschedulable_pods, "{{namespace}}"),),
+            runbook="ScalingStuck",
+        ),
+    ),
+)
+
 DASHBOARD = Dashboard(
     name="fleet",
     title="rayhelm: Fleet",
-    description="Objectives, costs, GPUs and upgrades of all services.",
+    description="Firing alerts, objectives, upgrades, Kubernetes objects, costs and GPUs of all services.",
     time_range="now-6h",
     refresh="1m",
-    rows=(NOW, SERVICES, OBJECTIVES, COSTS, GPUS, UPGRADES),
+    rows=(ALERTS_ROW, NOW, SERVICES, OBJECTIVES, UPGRADES, OBJECTS, COSTS, GPUS),
 )

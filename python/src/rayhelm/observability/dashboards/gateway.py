@@ -9,6 +9,7 @@ from rayhelm.observability.dashboard_model import (
     Gauge,
     Row,
     Stat,
+    StateTimeline,
     Table,
     TimeSeries,
     falling,
@@ -16,11 +17,13 @@ from rayhelm.observability.dashboard_model import (
     line,
     rising,
 )
-from rayhelm.observability.queries import Scope, gateway, labels, recorded, slo, tenants
+from rayhelm.observability.queries import Scope, conditions, gateway, labels, recorded, slo, tenants
+from rayhelm.observability.states import IS_AVAILABLE
 
 __all__ = ["DASHBOARD"]
 
 TENANT, VERSION = "{{tenant}}", "{{proxy}}"
+REMOTE = "{{proxy}} {{server}}"
 NO_TENANTS = "no metrics by tenant"
 NO_TOKENS = "no tokens by tenant: see the description"
 COUNTED = "The replicas count them if their image contains rayhelm: `image.includesRayhelm` of chart ray-service."
@@ -144,6 +147,7 @@ TENANTS = Row(
             thresholds=rising(1, 50),
             no_value="none",
             lines=(line(tenants.rejections, "{{tenant}} {{reason}}", by=("tenant", "reason"), window="5m"),),
+            runbook="TenantLimited",
         ),
         TimeSeries(
             title="Generated tokens by tenant",
@@ -192,16 +196,31 @@ TENANTS = Row(
             description="Requests per minute of each tenant, divided by its limit. At 100 % the gateway answers 429.",
             thresholds=rising(0.8, 0.95),
             maximum=1,
+            width=6,
             no_value=NO_TENANTS,
             lines=(line(tenants.rate_usage, TENANT, by=BY_TENANT),),
+            runbook="TenantLimited",
+        ),
+        BarGauge(
+            title="Token limits",
+            description="Tokens of each tenant that are used and not refilled yet, divided by its tokens per minute. "
+            "From 100 % on the gateway answers 429.",
+            thresholds=rising(0.8, 0.95),
+            maximum=1,
+            width=6,
+            no_value="no tenant with tokensPerMinute",
+            lines=(line(tenants.token_usage, TENANT, by=BY_TENANT),),
+            runbook="TenantLimited",
         ),
         BarGauge(
             title="Concurrency limits",
             description="Requests in flight of each tenant, divided by its limit. Above 100 % the gateway answers 429.",
             thresholds=rising(0.8, 0.95),
             maximum=1,
+            width=6,
             no_value=NO_TENANTS,
             lines=(line(tenants.concurrency_usage, TENANT, by=BY_TENANT),),
+            runbook="TenantLimited",
         ),
         BarGauge(
             title="Tokens that have a tenant, 1 h",
@@ -209,6 +228,7 @@ TENANTS = Row(
             f"`(unknown)` included. 0 %: the replicas do not count. {COUNTED}",
             thresholds=falling(0.5, 0.99),
             maximum=1,
+            width=6,
             no_value="no tokens",
             lines=(line(tenants.counted_share, "{{model_name}}", by=("model_name",), window="1h", scope=ALL_TENANTS),),
         ),
@@ -274,10 +294,60 @@ ENDPOINTS = Row(
     ),
 )
 
+OTHERS = Row(
+    title="Remote gateways, keys and certificates",
+    panels=(
+        TimeSeries(
+            title="Requests to remote gateways",
+            description="Requests per second that gateways of other clusters answered, because no endpoint of this "
+            "cluster was available, or above `spillAbove`.",
+            thresholds=informational(),
+            width=6,
+            no_value="no remote gateway",
+            lines=(line(gateway.remote_response_rate, REMOTE),),
+            runbook="MostRequestsForwarded",
+        ),
+        StateTimeline(
+            title="Available remote gateways",
+            description="Remote gateways that this gateway finds available for a model and version. A missing model, "
+            "a refused key and an invalid certificate count as not available.",
+            thresholds=informational(),
+            width=6,
+            height=8,
+            states=IS_AVAILABLE,
+            no_value="no remote gateway",
+            lines=(line(gateway.remote_availability, REMOTE),),
+            runbook="RemoteGatewayDown",
+        ),
+        TimeSeries(
+            title="Age of keys",
+            description="Time since each gateway pod last read all API keys, and a valid JWKS. They are read again "
+            "every few seconds.",
+            thresholds=rising(120, 300),
+            width=6,
+            lines=(
+                line(conditions.key_age, "API keys {{pod}}"),
+                line(conditions.token_key_age, "JWKS {{pod}}"),
+            ),
+            runbook="GatewayKeysStale",
+        ),
+        BarGauge(
+            title="Certificates expire in",
+            description="Time until the TLS certificates that the gateway uses expire, by Secret.",
+            thresholds=falling(7 * 86400, 14 * 86400),
+            width=6,
+            no_value="no TLS at the gateway",
+            lines=(line(gateway.certificate_lifetime, "{{rayhelm_dev_gateway}} {{secret}}"),),
+            runbook="GatewayCertificateExpiring",
+        ),
+    ),
+)
+
 DASHBOARD = Dashboard(
     name="gateway",
     title="rayhelm: Gateway and tenants",
-    description="Requests, refusals, limits and tokens of tenants, versions of models, and endpoints of the gateway.",
+    description="Requests, refusals, limits and tokens of tenants, versions of models, endpoints, remote gateways, "
+    "keys and certificates of the gateway.",
     is_of_gateway=True,
-    rows=(NOW, REQUESTS, TENANTS, ENDPOINTS),
+    rows=(NOW, REQUESTS, TENANTS, ENDPOINTS, OTHERS),
 )

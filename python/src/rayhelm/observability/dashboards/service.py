@@ -12,12 +12,14 @@ from rayhelm.observability.dashboard_model import (
     line,
     rising,
 )
-from rayhelm.observability.queries import latency, queues, recorded, scaling, slo, traffic
+from rayhelm.observability.queries import labels, latency, queues, recorded, scaling, slo, traffic
 from rayhelm.observability.states import APPLICATION_STATES
 
 __all__ = ["DASHBOARD"]
 
 MODEL = "{{model_name}}"
+DEPLOYMENT = "{{application}} {{deployment}}"
+"""Each application has an `OpenAiIngress`."""
 TTFT, TPOT, E2E = rising(1, 2.5), rising(0.06, 0.12), rising(20, 60)
 
 NOW = Row(
@@ -64,7 +66,7 @@ NOW = Row(
             title="Missing replicas",
             description="Replicas that Serve wants and that are not healthy. They start, or cannot start.",
             thresholds=rising(1, 2),
-            lines=(line(scaling.missing_replicas, "{{deployment}}"),),
+            lines=(line(scaling.missing_replicas, DEPLOYMENT),),
             runbook="NoReadyReplica",
         ),
     ),
@@ -136,7 +138,7 @@ LATENCY = Row(
             thresholds=E2E,
             lines=(
                 line(latency.proxy_latency, "proxy {{application}}"),
-                line(latency.routing_time, "router {{deployment}}"),
+                line(latency.routing_time, f"router {DEPLOYMENT}"),
             ),
         ),
     ),
@@ -191,7 +193,7 @@ TRAFFIC = Row(
             "replica died; the RayService can stay Ready.",
             thresholds=rising(1, 10),
             no_value="none",
-            lines=(line(traffic.exceptions, "{{exception_type}} {{deployment}}", window="5m"),),
+            lines=(line(traffic.exceptions, f"{{{{exception_type}}}} {DEPLOYMENT}", window="5m"),),
             runbook="EngineDead",
         ),
         TimeSeries(
@@ -220,7 +222,7 @@ QUEUES = Row(
             "in the batch.",
             thresholds=rising(5, 20),
             lines=(
-                line(queues.serve_queued, "Serve {{deployment}}"),
+                line(queues.serve_queued, f"Serve {DEPLOYMENT}"),
                 line(queues.waiting, f"engine {MODEL}"),
             ),
             runbook="QueueGrowing",
@@ -284,8 +286,8 @@ REPLICAS = Row(
             thresholds=informational(),
             is_stepped=True,
             lines=(
-                line(scaling.healthy_replicas, "healthy {{deployment}}"),
-                line(scaling.target_replicas, "target {{deployment}}"),
+                line(scaling.healthy_replicas, f"healthy {DEPLOYMENT}"),
+                line(scaling.target_replicas, f"target {DEPLOYMENT}"),
                 line(recorded.planned_replicas, f"plan {MODEL}", is_planned=True),
             ),
             runbook="ScalingStuck",
@@ -294,7 +296,7 @@ REPLICAS = Row(
             title="Requests per replica",
             description="Requests in the replicas of each deployment, from Serve's own count.",
             thresholds=informational(),
-            lines=(line(queues.replica_requests, "{{deployment}}"),),
+            lines=(line(queues.replica_requests, DEPLOYMENT),),
         ),
         StateTimeline(
             title="Status of applications",
@@ -310,9 +312,40 @@ REPLICAS = Row(
     ),
 )
 
+DISAGGREGATED = Row(
+    title="Prefill and decode on different replicas",
+    panels=(
+        TimeSeries(
+            title="Waiting requests by deployment",
+            description="Requests that wait in the engines of each deployment. More in the prefill deployment: prompts "
+            "need more prefill replicas. More in the decode deployment: it needs more replicas, or KV cache.",
+            thresholds=rising(5, 20),
+            lines=(line(queues.waiting, DEPLOYMENT, by=labels.DEPLOYMENT),),
+            runbook="QueueGrowing",
+        ),
+        TimeSeries(
+            title="Transfers of the KV cache, p95",
+            description="Time of a transfer of the KV cache from a prefill to a decode replica. It adds to the time to "
+            "first token.",
+            thresholds=rising(0.2, 1),
+            no_value="no transfer",
+            lines=(line(queues.kv_transfer_time, MODEL),),
+            runbook="KvTransferFailing",
+        ),
+        TimeSeries(
+            title="Failed transfers of the KV cache, 5 min",
+            description="Transfers of the last 5 minutes that failed, and requests whose cache expired before a decode "
+            "replica fetched it.",
+            thresholds=rising(1, 20),
+            lines=(line(queues.failed_kv_transfers, MODEL, window="5m"),),
+            runbook="KvTransferFailing",
+        ),
+    ),
+)
+
 DASHBOARD = Dashboard(
     name="service",
     title="rayhelm: Service",
     description="Latency, traffic, queues, cache and replicas of a service, beside the figures of its plan.",
-    rows=(NOW, LATENCY, TRAFFIC, QUEUES, REPLICAS),
+    rows=(NOW, LATENCY, TRAFFIC, QUEUES, REPLICAS, DISAGGREGATED),
 )

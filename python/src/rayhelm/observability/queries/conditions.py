@@ -10,6 +10,7 @@ from rayhelm.observability.queries.labels import (
     NAMESPACE,
     SERVICE,
     SERVICE_LABEL,
+    TENANT,
     VERSION,
     By,
 )
@@ -21,9 +22,13 @@ __all__ = [
     "engine_deaths",
     "failed_downloads",
     "finished_requests",
+    "forwarded_share",
     "free_gpus",
     "gateway_repeats",
     "key_age",
+    "limited_share",
+    "lost_certificate_lifetime",
+    "outdated_certificate",
     "processed_tokens",
     "ready_gateway_pods",
     "scaled_to_zero",
@@ -159,6 +164,49 @@ def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: 
     return f"({again}) / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
 
 
+@query(unit="ratio", idle="no data")
+def forwarded_share(scope: Scope, window: str = "15m", by: By = VERSION, least: int = 20) -> str:
+    """Share of the requests that remote gateways answered. No data with fewer than `least` requests in the window."""
+    forwarded = blocks.increase("haproxy_server_http_responses_total", scope, window, by=by)
+    return f"{forwarded} / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
+
+
+@query(unit="ratio", idle="no data", first=True)
+def limited_share(scope: Scope, window: str = "30m", by: By = TENANT, least: int = 20) -> str:
+    """Share of the requests of a tenant that its own limits refused. No data with fewer than `least` requests in the
+    window."""
+    reason = 'reason=~"rate_limit_exceeded|concurrency_limit_exceeded|token_limit_exceeded"'
+    refused = blocks.increase("rayhelm_gateway_rejections_total", scope, window, reason, by=by, zero=False)
+    forwarded = blocks.increase("rayhelm_gateway_requests_total", scope, window, by=by, zero=False)
+    return f"({refused}) / (({refused}) + ({forwarded} or 0 * ({refused})) >= {least})"
+
+
+@query(unit="ratio", idle="no data")
+def lost_certificate_lifetime(scope: Scope, by: By = (*GATEWAY, "secret")) -> str:
+    """Used share of the lifetime of the certificate that a gateway uses."""
+    end, start = (
+        blocks.gauge(f"rayhelm_gateway_certificate_{name}_timestamp_seconds", scope, by=by, operator="min", zero=False)
+        for name in ("not_after", "not_before")
+    )
+    return f"(time() - ({start})) / (({end}) - ({start}))"
+
+
+@query(unit="seconds", idle="no data")
+def outdated_certificate(scope: Scope) -> str:
+    """Services with a pod that is older than the certificate of their Serve port, with the time between both. Ray reads
+    the certificate when a pod starts."""
+    pod = "cluster, namespace, pod"
+    start = blocks.gauge("kube_pod_start_time", scope, by=(*NAMESPACE, "pod"), operator="max")
+    up = blocks.aggregate("max", blocks.vector("up", scope, f'{SERVICE_LABEL}!=""'), (*SERVICE, "pod"))
+    oldest = blocks.aggregate("min", f"0 * {up} + on ({pod}) group_left () {start}", SERVICE)
+    name = 'name=~".+-serve-tls"'
+    issued = blocks.gauge(
+        "certmanager_certificate_not_before_timestamp_seconds", scope, name, by=(*NAMESPACE, "name"), operator="max"
+    )
+    named = f'label_replace({issued}, "{SERVICE_LABEL}", "$1", "name", "(.+)-serve-tls")'
+    return f"({blocks.aggregate('max', named, SERVICE)} - {oldest}) > 0"
+
+
 @query(unit="seconds", idle="value")
 def key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
     """Time since a pod of the gateway has read all API keys."""
@@ -168,7 +216,8 @@ def key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
 @query(unit="seconds", idle="no data", first=True)
 def token_key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
     """Time since a pod of the gateway has read a valid JWKS. No data for a gateway that accepts no tokens."""
-    return f"time() - {blocks.gauge('rayhelm_gateway_token_keys_read_timestamp_seconds', scope, by=by)}"
+    read = blocks.gauge("rayhelm_gateway_token_keys_read_timestamp_seconds", scope, by=by, zero=False)
+    return f"time() - {read}"
 
 
 @query(unit="state", idle="value")

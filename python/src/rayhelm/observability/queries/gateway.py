@@ -9,6 +9,7 @@ from rayhelm.observability.queries.scope import Scope
 __all__ = [
     "aborted_by_client",
     "available_endpoints",
+    "certificate_lifetime",
     "connection_errors",
     "connection_usage",
     "dropped_logs",
@@ -16,6 +17,8 @@ __all__ = [
     "first_byte_time",
     "queued",
     "refused_rate",
+    "remote_availability",
+    "remote_response_rate",
     "request_rate",
     "requests_in_flight",
     "response_rate",
@@ -27,6 +30,8 @@ __all__ = [
 ]
 
 GATEWAY_POD: By = (*GATEWAY, "pod")
+REMOTE: By = (*VERSION, "server")
+"""`server` is `remote.` and the name of a remote gateway."""
 
 
 @query(unit="requests/s", idle="value")
@@ -86,6 +91,28 @@ def queued(scope: Scope, by: By = VERSION) -> str:
 def available_endpoints(scope: Scope, by: By = VERSION) -> str:
     """Endpoints whose health check passes, in the gateway pod that sees fewest."""
     return blocks.gauge("haproxy_backend_active_servers", scope, by=by, operator="min")
+
+
+@query(unit="state", idle="value")
+def remote_availability(scope: Scope, by: By = REMOTE) -> str:
+    """1 for each remote gateway that a pod of the gateway finds available for a model and version, and 0 for others."""
+    return blocks.gauge("haproxy_server_status", scope, 'state="UP"', by=by, operator="max")
+
+
+@query(unit="requests/s", idle="value")
+def remote_response_rate(scope: Scope, window: str = WINDOW, by: By = REMOTE) -> str:
+    """Responses of remote gateways per second: requests that were forwarded to other clusters."""
+    return blocks.rate("haproxy_server_http_responses_total", scope, window, by=by)
+
+
+@query(unit="seconds", idle="no data")
+def certificate_lifetime(scope: Scope, by: By = (*GATEWAY, "secret")) -> str:
+    """Time until the certificate that a gateway uses expires, of the pod whose certificate expires first. No data for a
+    gateway without TLS of its own."""
+    end = blocks.gauge(
+        "rayhelm_gateway_certificate_not_after_timestamp_seconds", scope, by=by, operator="min", zero=False
+    )
+    return f"{end} - time()"
 
 
 @query(unit="count", idle="value")

@@ -1,7 +1,9 @@
 """Kubernetes around the services: RayServices, pods, quotas, volumes, certificates, Secrets, scrape targets."""
 
+from collections.abc import Sequence
+
 from rayhelm.observability.queries import blocks
-from rayhelm.observability.queries.labels import NAMESPACE, By
+from rayhelm.observability.queries.labels import CLUSTER, NAMESPACE, SERVICE_LABEL, By
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
 
@@ -9,10 +11,11 @@ __all__ = [
     "certificate_lifetime",
     "certificate_renewal_delay",
     "container_restarts",
-    "container_waiting_reason",
+    "doctor_age",
     "doctor_findings",
     "down_targets",
     "failed_jobs",
+    "firing_alerts",
     "out_of_memory_containers",
     "pods_not_ready",
     "quota_usage",
@@ -21,6 +24,7 @@ __all__ = [
     "service_upgrading",
     "unschedulable_pods",
     "volume_usage",
+    "waiting_containers",
 ]
 
 
@@ -44,10 +48,10 @@ def container_restarts(scope: Scope, window: str = "15m", by: By = (*NAMESPACE, 
     return blocks.increase("kube_pod_container_status_restarts_total", scope, window, by=by)
 
 
-@query(unit="state", idle="no data")
-def container_waiting_reason(scope: Scope, by: By = (*NAMESPACE, "pod", "container", "reason")) -> str:
-    """1 for the reason why a container waits: `CrashLoopBackOff`, `ImagePullBackOff`, `CreateContainerConfigError`."""
-    return blocks.gauge("kube_pod_container_status_waiting_reason", scope, by=by, operator="max")
+@query(unit="count", idle="no data")
+def waiting_containers(scope: Scope, by: By = (*NAMESPACE, "reason")) -> str:
+    """Containers that wait, by reason: `CrashLoopBackOff`, `ImagePullBackOff`, `CreateContainerConfigError`."""
+    return blocks.gauge("kube_pod_container_status_waiting_reason", scope, by=by)
 
 
 @query(unit="state", idle="no data")
@@ -113,6 +117,21 @@ def secret_exists(scope: Scope, by: By = (*NAMESPACE, "secret")) -> str:
 def doctor_findings(scope: Scope, by: By = ("cluster", "check", "object")) -> str:
     """1 for each critical finding of rayhelm doctor."""
     return blocks.gauge("rayhelm_doctor_finding", scope, 'severity="critical"', by=by, operator="max")
+
+
+@query(unit="seconds", idle="value")
+def doctor_age(scope: Scope, by: By = (*CLUSTER, "job")) -> str:
+    """Time since rayhelm doctor last reached the cluster."""
+    return f"time() - {blocks.gauge('rayhelm_doctor_last_run_timestamp_seconds', scope, by=by, operator='max')}"
+
+
+@query(unit="count", idle="no data")
+def firing_alerts(
+    scope: Scope, names: Sequence[str] = (), by: By = (*NAMESPACE, "alertname", "severity", SERVICE_LABEL)
+) -> str:
+    """Firing alerts, of all names or of those given."""
+    matchers = ['alertstate="firing"', *([f'alertname=~"{"|".join(names)}"'] if names else [])]
+    return blocks.aggregate("count", blocks.vector("ALERTS", scope, *matchers), by)
 
 
 @query(unit="count", idle="no data")

@@ -9,7 +9,9 @@ from rayhelm.observability.queries.scope import Scope
 __all__ = [
     "accepted_draft_ratio",
     "cached_prompt_ratio",
+    "failed_kv_transfers",
     "kv_cache_usage",
+    "kv_transfer_time",
     "preemptions",
     "prefix_cache_hit_ratio",
     "proxy_requests",
@@ -72,6 +74,20 @@ def proxy_requests(scope: Scope, by: By = SERVICE) -> str:
 def kv_cache_usage(scope: Scope, by: By = MODEL) -> str:
     """Used share of the KV cache, of the engine that uses most."""
     return blocks.gauge(KV, scope, by=by, operator="max")
+
+
+@query(unit="seconds", idle="no data")
+def kv_transfer_time(scope: Scope, window: str = WINDOW, by: By = MODEL, q: float = 0.95) -> str:
+    """Quantile of the time of a transfer of the KV cache from a prefill to a decode replica."""
+    return blocks.quantile(q, "ray_vllm_nixl_xfer_time_seconds", scope, window, by=by)
+
+
+@query(unit="count", idle="zero", first=True)
+def failed_kv_transfers(scope: Scope, window: str = WINDOW, by: By = MODEL) -> str:
+    """Transfers of the KV cache in the window that failed, and requests whose cache no decode replica fetched in
+    time."""
+    failed = blocks.increase("ray_vllm_nixl_num_failed_transfers_total", scope, window, by=by)
+    return f"({failed}) + ({blocks.increase('ray_vllm_nixl_num_kv_expired_reqs_total', scope, window, by=by)})"
 
 
 @query(unit="count", idle="zero", first=True)

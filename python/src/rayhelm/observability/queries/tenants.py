@@ -22,6 +22,7 @@ __all__ = [
     "rejections",
     "request_rate",
     "token_share",
+    "token_usage",
 ]
 
 REQUESTS = "rayhelm_gateway_requests_total"
@@ -54,6 +55,14 @@ def concurrency_usage(scope: Scope, by: By = TENANT) -> str:
     """Requests in flight of a tenant, divided by its limit."""
     limit = blocks.gauge("rayhelm_gateway_limit", scope, 'limit="concurrency"', by=by)
     return blocks.ratio(blocks.gauge("rayhelm_gateway_requests_in_flight", scope, by=by), limit)
+
+
+@query(unit="ratio", idle="no data", first=True)
+def token_usage(scope: Scope, by: By = TENANT) -> str:
+    """Tokens that a tenant used and that are not refilled yet, divided by its tokens per minute. No data for a tenant
+    without this limit."""
+    limit = blocks.gauge("rayhelm_gateway_limit", scope, 'limit="tokens_per_minute"', by=by)
+    return blocks.ratio(blocks.gauge("rayhelm_gateway_tokens_used", scope, by=by), limit)
 
 
 @query(unit="tokens/s", idle="zero")

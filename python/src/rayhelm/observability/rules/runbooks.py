@@ -18,6 +18,8 @@ _VARIABLES = {
     "GATEWAY": "rayhelm_dev_gateway",
     "INSTANCE": "instance",
     "CHECK": "check",
+    "SECRET": "secret",
+    "TENANT": "tenant",
 }
 """Variables of the commands that a reader sets, and the label of the alert that each one has."""
 
