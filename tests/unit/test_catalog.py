@@ -10,7 +10,7 @@ from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog._load import names, read_record, stem
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 
 DATA = Path(__file__).parents[2] / "python/src/rayhelm/data"
 
@@ -57,6 +57,47 @@ def test_unknown_gpu_is_answered_with_the_nearest_names() -> None:
         load_catalog().gpu("H100-SXN-80GB")
     assert "unknown GPU 'H100-SXN-80GB'" in str(error.value)
     assert "H100-SXM-80GB" in str(error.value.problems[0])
+
+
+@pytest.mark.parametrize(
+    ("spelling", "gpu"),
+    [
+        ("rtx6000 ada", "RTX-6000-Ada-48GB"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX-6000-Ada-48GB"),
+        ("NVIDIA H100 80GB HBM3", "H100-SXM-80GB"),
+        ("Tesla T4", "T4-16GB"),
+        ("GeForce RTX 4090", "RTX-4090-24GB"),
+    ],
+)
+def test_gpu_is_found_by_other_spaces_and_words_of_the_vendor(spelling: str, gpu: str) -> None:
+    assert load_catalog().gpu(spelling).id == gpu
+    assert load_catalog().explain_gpu_name(spelling) == ""
+
+
+@pytest.mark.parametrize(
+    ("short", "candidates"),
+    [
+        ("RTX 6000", ["RTX-6000-Ada-48GB", "RTX-A6000-48GB", "RTX-PRO-6000-96GB"]),
+        ("L40", ["L40S-48GB"]),
+        ("MI300", ["MI300X-192GB"]),
+        ("4090", ["RTX-4090-24GB"]),
+    ],
+)
+def test_short_gpu_name_is_refused_with_its_candidates(short: str, candidates: list[str]) -> None:
+    with pytest.raises(FleetError) as error:
+        load_catalog().gpu(short)
+    (problem,) = error.value.problems
+    assert problem.message == f"unknown GPU '{short}'; it could be {', '.join(candidates)}"
+    assert [fix.value for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix)] == candidates
+
+
+def test_near_gpu_names_are_of_different_gpus() -> None:
+    with pytest.raises(FleetError) as error:
+        load_catalog().gpu("RTX-A4001")
+    (problem,) = error.value.problems
+    near = [load_catalog().gpu(str(fix.value)).id for fix in (problem.fix, *problem.alternatives)]
+    assert near[0] == "RTX-A4000-16GB"
+    assert len(set(near)) == len(near)
 
 
 def test_unknown_model_is_answered_with_the_nearest_names() -> None:

@@ -13,6 +13,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError
 from rayhelm.planner.memory.fit import Fit, fit
 from unit.command import run
+from unit.fleets import one
 
 GPUS = load_catalog()
 
@@ -219,6 +220,57 @@ def test_hybrid_model_in_nvfp4_has_the_cache_that_was_logged() -> None:
         kv_cache_dtype="fp8", vllm_version="0.24.0",
     )  # fmt: skip
     assert answer.kv_available_gib_per_gpu == pytest.approx(5.98, rel=0.05)
+
+
+def read_hybrid(quantization: dict[str, Any] | None = None) -> Checkpoint:
+    keys = json.loads((Path(__file__).parent / "architecture_configs/Qwen--Qwen3.5-27B.json").read_text())
+    return read_config(keys | ({"quantization_config": quantization} if quantization else {}))
+
+
+NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+
+
+def test_hybrid_model_needs_a_block_of_each_sequence_for_graphs() -> None:
+    """Shared cases 52 and 53: it started without CUDA graphs, and failed while they were captured."""
+    keys: dict[str, Any] = {"max_model_len": 32_768, "kv_cache_dtype": "fp8", "vllm_version": "0.26.1"}
+    gpu = [GPUS.gpu("RTX-5090-32GB")]
+    failed = fit(read_hybrid(NVFP4), gpu, **keys)
+    assert not failed.fits
+    assert "a block of the cache for each of the 256 sequences of max_num_seqs" in failed.reason
+    assert "hold 175 blocks" in failed.reason
+    assert fit(read_hybrid(NVFP4), gpu, enforce_eager=True, **keys).fits
+    fixes = [fix.settings for fix in failed.fixes]
+    assert {"max_num_seqs": 128} in fixes
+    assert not any("max_model_len" in settings for settings in fixes)
+    assert fit(read_hybrid(NVFP4), gpu, max_num_seqs=128, **keys).fits
+
+
+@pytest.mark.parametrize(
+    ("gpu", "quantization", "logged", "version"),
+    [("H100-SXM-80GB", FP8, 856, "0.22.0"), ("RTX-PRO-6000-96GB", None, 556, "0.27.0")],
+)
+def test_published_counts_of_state_blocks_below_max_num_seqs_are_no_fit(
+    gpu: str, quantization: dict[str, Any] | None, logged: int, version: str
+) -> None:
+    """vllm-project/recipes#551 and #831: both need fewer than 1,024 sequences."""
+    arguments: dict[str, Any] = {"gpu_memory_utilization": 0.95, "vllm_version": version}
+    assert not fit(read_hybrid(quantization), [GPUS.gpu(gpu)], **arguments).fits
+    assert fit(read_hybrid(quantization), [GPUS.gpu(gpu)], max_num_seqs=min(logged, 512), **arguments).fits
+
+
+def test_state_blocks_are_not_checked_before_the_version_with_the_check() -> None:
+    keys: dict[str, Any] = {"max_model_len": 32_768, "kv_cache_dtype": "fp8"}
+    assert fit(read_hybrid(NVFP4), [GPUS.gpu("RTX-5090-32GB")], vllm_version="0.19.0", **keys).fits
+
+
+def test_plan_of_a_hybrid_model_has_fewer_sequences_and_cuda_graphs(tmp_path: Path) -> None:
+    config = json.loads((Path(__file__).parent / "architecture_configs/Qwen--Qwen3.5-27B.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": NVFP4}))
+    model = f"{{source: acme/hybrid, architecture: {tmp_path}/config.json, context: 32768}}"
+    found = one("{gpu: RTX-5090-32GB, nodes: 1}", model)
+    assert found.max_num_seqs == 128
+    assert "enforce_eager" not in found.engine
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Models that were placed first give up GPUs that others need more."""
 
-import re
-
 import pytest
 
 from rayhelm.errors import FleetError
@@ -71,16 +69,9 @@ def test_refusal_names_two_pools_that_have_room_together() -> None:
     with pytest.raises(FleetError) as error:
         plan(fleet(pools, chat=f"{{{source}, {load % 30}}}"))
     (problem,) = error.value.problems
-    (advice,) = [fix.why for fix in problem.alternatives if fix.is_advice]
-    first, second = re.findall(r"(pool: \w+, replicas: \d+, parallelism: \{.*?\})", advice)
-    joined = plan(
-        fleet(
-            pools,
-            chat=f"{{{source}, {first}, {load % 12}}}",
-            more=f"{{{source}, {second}, {load % 18}, servedAs: {{model: chat}}}}",
-        )
-    )
-    assert pools_of(joined) == {"chat": "one", "more": "two"}
+    assert problem.fix_text.startswith("pools: [one, two]")
+    joined = plan(fleet(pools, chat=f"{{{source}, pools: [one, two], {load % 30}}}"))
+    assert pools_of(joined) == {"chat": "one", "chat-two": "two"}
 
 
 def test_unknown_price_beside_known_ones_is_warned_of() -> None:

@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from rayhelm.catalog._load import CatalogFolder, stem
+from rayhelm.catalog._origin import shown
 from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.gpu_names import find_spelling, list_candidates
 from rayhelm.catalog.mig import MigTable
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.network import NetworkKind
@@ -18,6 +20,7 @@ from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["Catalog", "load_catalog"]
 
+_MOST_CANDIDATES = 4
 _DATA = Path(__file__).parent.parent / "data"
 
 
@@ -34,7 +37,7 @@ class Catalog:
         """Return a GPU kind by id or alias. A slash selects a part: a MIG profile (`/3g.40gb`) or the number of time
         slices (`/2`)."""
         whole, _, part = name.partition("/")
-        gpu = self._gpus.get(whole)
+        gpu = self._find_gpu(whole)
         if not part:
             return gpu
         if part.isdecimal():
@@ -43,12 +46,25 @@ class Catalog:
             return make_mig_instance(gpu, table, part)
         raise FleetError(Problem(f"{gpu.id} has no MIG", fix=Fix(value=f"{gpu.id}/2", why="one of two time slices")))
 
+    def _find_gpu(self, name: str) -> GpuKind:
+        try:
+            return self._gpus.get(name)
+        except FleetError:
+            if gpu := find_spelling(name, self.gpus()):
+                return gpu
+            if not (candidates := list_candidates(name, self.gpus())):
+                raise
+        first, *others = [Fix(value=gpu.id, why=_describe(gpu)) for gpu in candidates[:_MOST_CANDIDATES]]
+        listed = ", ".join(gpu.id for gpu in candidates[:_MOST_CANDIDATES])
+        message = f"unknown GPU {shown(name)}; it could be {listed}"
+        raise FleetError(Problem(message, fix=first, alternatives=tuple(others)))
+
     def explain_gpu_name(self, name: str) -> str:
         """Return which GPU a name that several boards have is read as, and the other boards; empty for an id.
 
         `H100` is the SXM board, and PCIe and NVL boards exist."""
         whole = name.partition("/")[0]
-        found, wanted = self._gpus.get(whole), stem(whole)
+        found, wanted = self._find_gpu(whole), stem(whole)
         words = wanted.split("-")
         others = [gpu.id for gpu in self.gpus() if gpu.id != found.id and _can_mean(words, stem(gpu.id).split("-"))]
         if stem(found.id) == wanted or not others:
@@ -76,6 +92,11 @@ class Catalog:
 
     def networks(self) -> tuple[NetworkKind, ...]:
         return self._networks.all()
+
+
+def _describe(gpu: GpuKind) -> str:
+    memory = f"{gpu.memory_gb:g} GB" if gpu.memory_gb else ""
+    return ", ".join(part for part in (memory, gpu.architecture) if part)
 
 
 def _can_mean(wanted: Sequence[str], parts: Sequence[str]) -> bool:

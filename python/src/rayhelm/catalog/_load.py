@@ -65,7 +65,12 @@ class CatalogFolder(Generic[Record]):
 
     def _build_unknown_problem(self, name: str) -> Problem:
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
-        near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.55)]
+        found = difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.55)
+        # One name of each entry: an id and its alias are no choice.
+        by_entry: dict[str, str] = {}
+        for one in found:
+            by_entry.setdefault(self.get(spelled[one]).id, spelled[one])
+        near = list(by_entry.values())
         why = "" if near else f"an example; `rayhelm catalog {self._folder.name}` lists all"
         first, *others = near or [entry.id for entry in self.all()[:3]]
         message = f"unknown {self._label} {shown(name)}"

@@ -113,6 +113,9 @@ class EngineConstants(Closed):
     checks_all_layers: bool = False
     """The start-up check compares the memory of one pipeline stage with the need of the layers of all stages: versions
     0.14 and 0.15 (vllm-project/vllm#29431, fixed by #33698)."""
+    checks_state_blocks: bool = False
+    """With CUDA graphs, a model with recurrent layers needs as many blocks as max_num_seqs: the check of
+    vllm-project/vllm#38270, after 0.19."""
     cuda_graph_gib: Constant | None
     """Memory for CUDA graphs that vLLM subtracts from the cache; None: vLLM allocates it outside the budget."""
 

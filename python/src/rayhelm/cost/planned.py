@@ -78,7 +78,7 @@ def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Planne
         gpus=plan.gpus,
         price_per_hour=plan.price_per_hour,
         price_per_million_output_tokens=plan.price_per_million_output_tokens,
-        requests_per_second=traffic.requests_per_second if traffic else None,
+        requests_per_second=traffic.requests_per_second * plan.load_share if traffic else None,
         input_tokens=traffic.input_tokens if traffic else None,
         output_tokens=traffic.output_tokens if traffic else None,
         missing_price=_explain_missing_price(plan, loaded),

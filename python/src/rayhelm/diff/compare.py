@@ -298,7 +298,7 @@ def _index_plans(side: Side, service: str) -> dict[str, ModelPlan]:
 
 def _find_traffic(plan: ModelPlan | None, side: Side) -> float | None:
     model = side.rendered.loaded.fleet.models.get(plan.model) if plan and side.rendered else None
-    return model.traffic.requests_per_second if model and model.traffic else None
+    return model.traffic.requests_per_second * plan.load_share if plan and model and model.traffic else None
 
 
 def _sum_price(side: Side, service: str) -> float | None:

@@ -65,7 +65,11 @@ def list_sharing(
     for inventory in inventories.values():
         if not inventory.is_uniform or inventory.partitioning or not inventory.price:
             continue
-        members = [model_specs[name] for name, model in plan.models.items() if _may_share(model, inventory.name)]
+        members = [
+            model_specs[name]
+            for name, model in plan.models.items()
+            if name in model_specs and _may_share(model, inventory.name)
+        ]
         shapes = [
             *_list_services(members, plan, inventory, loaded),
             *_list_partitions(members, plan, inventory, loaded, known),

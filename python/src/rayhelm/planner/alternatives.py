@@ -42,7 +42,8 @@ def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = N
     known = known or load_catalog()
     inventories = build_inventories(loaded, known)
     found: dict[str, list[Alternative]] = {}
-    model_specs = {each.name: each for each in resolve_model_specs(loaded, known)}
+    specs = resolve_model_specs(loaded, known)
+    model_specs = {each.name: each for each in specs if not each.declared.pools}
     shared = list_sharing(model_specs, plan, inventories, loaded, known)
     for model_spec in model_specs.values():
         now = plan.models[model_spec.name]

@@ -8,12 +8,14 @@ from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.explain.moves import explain_moves
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
+from rayhelm.planner.explain.several_pools import report_no_room_together
 from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
 from rayhelm.planner.placement.allocate import allocate
 from rayhelm.planner.placement.assignment import Assignment, Hosts
 from rayhelm.planner.placement.choose import Choice, Comparison, choose
 from rayhelm.planner.placement.improve import improve
 from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.load_shares import PoolRoom, assign_shares, count_replicas, find_room
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.spec.load import LoadedFleet
@@ -91,8 +93,17 @@ class _OneByOne:
         self.hosts: dict[str, Hosts] = {}
         self.choices: dict[str, Choice] = {}
         splits, clusters = PoolSplits(inventories), dict[frozenset[str], str]()
-        for model_spec in _sort_largest_first(model_specs):
-            name = model_spec.name
+        divided: dict[str, ResolvedModelSpec | None] = {}
+        by_name = {each.name: each for each in model_specs}
+        for each in _sort_largest_first(model_specs):
+            name, model_spec = each.name, each
+            if each.declared.pools:
+                if name not in divided:
+                    parts = [by_name[part] for part in loaded.fleet.parts_of(name)]
+                    divided |= self._divide(parts, splits, loaded, known)
+                if not (part := divided[name]):
+                    continue
+                model_spec = part
             home = self.groups[name] = loaded.fleet.on_one_cluster_with(name)
             options = self.options[name] = ModelOptions(model_spec, splits, clusters.get(home))
             compared = self.compared[name] = choose(options)
@@ -103,6 +114,28 @@ class _OneByOne:
                 clusters[home] = candidate.split.inventory.pool.cluster
             else:
                 self._report(model_spec, options, compared, loaded, known)
+
+    def _divide(
+        self, parts: Sequence[ResolvedModelSpec], splits: PoolSplits, loaded: LoadedFleet, known: Catalog
+    ) -> Mapping[str, ResolvedModelSpec | None]:
+        """Return the parts of a model with `pools`, each with its share of the load; None for all if there is a
+        problem."""
+        rooms: list[PoolRoom] = []
+        refused: dict[str, ResolvedModelSpec | None] = dict.fromkeys(part.name for part in parts)
+        for part in parts:
+            options = ModelOptions(part, splits, None)
+            compared = choose(options)
+            if room := find_room(compared):
+                rooms.append(room)
+            else:
+                self._report(part, options, compared, loaded, known)
+        if len(rooms) < len(parts):
+            return refused
+        counts, left = count_replicas(rooms)
+        if left or not all(counts):
+            self.problems.append(report_no_room_together(parts[0], rooms, left, loaded))
+            return refused
+        return {part.name: part for part in assign_shares(parts, rooms, counts)}
 
     def _report(
         self,

@@ -77,8 +77,7 @@ class AutoscalingPlan(Closed):
     initial_replicas: int
     """Replicas at the start of a cluster and after an edit of the model."""
     load_s: float
-    """Seconds until a new replica serves, an assumption: on an existing node, or with `nodeStart` of its pool on a new
-    one."""
+    """Seconds until a new replica serves, an assumption: with `nodeStart` of its pool on a new node."""
     look_back_s: float
     """Seconds over which requests are averaged."""
     upscale_delay_s: float
@@ -167,6 +166,8 @@ class ModelPlan(Closed):
     are then those of a decode replica. None: each replica computes both."""
     layer_partition: tuple[int, ...] = ()
     """Layers of each stage if vLLM's own split does not fit; else empty."""
+    load_share: float = 1.0
+    """Part of the `traffic` in the fleet file that this model serves; below 1 with `pools`."""
     replicas: int
     """Replicas at the planned load, of both kinds if prompts and answers have their own."""
     min_replicas: int
@@ -324,8 +325,7 @@ class GatewayPlan(Closed):
     tenants: tuple[str, ...]
     """Tenants that may call a model of this gateway."""
     prefix_caches: dict[str, str] = {}
-    """Served model names that several tenants may call, with the reason why they share the prefix cache; empty: each
-    tenant has its own."""
+    """By served model name of several tenants: why they share the prefix cache; empty: each has its own."""
     remotes: dict[str, RemotePlan] = {}
     """Gateways of other clusters that serve the same models, by cluster."""
     spill_above: dict[str, int] = {}

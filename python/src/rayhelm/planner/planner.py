@@ -120,7 +120,7 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
         problems += check_architecture(name, spec, model, loaded, known)
         service = loaded.fleet.service_of(name)
         is_shared = len(loaded.fleet.models_of(service)) > 1
-        measured = loaded.measured.models.get(name, ()) if loaded.measured else ()
+        measured = loaded.measured.models.get(loaded.fleet.part_of(name) or name, ()) if loaded.measured else ()
         model_specs.append(ResolvedModelSpec(name, service, model, spec, constants, is_shared, measured))
     if problems:
         raise FleetError(problems)

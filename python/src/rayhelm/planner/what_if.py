@@ -61,7 +61,7 @@ def _parse_change(part: str, loaded: LoadedFleet) -> FleetChange:
         near = nearest(key, _KEYS)
         hint = f"; did you mean `{near[0]}`?" if near else "."
         raise UsageError(f"--what-if: unknown key `{key}`{hint} {_describe_keys()}")
-    known = getattr(loaded.fleet, _KEYS[key].section)
+    known = sorted(loaded.document.data[_KEYS[key].section])
     if name and name not in known:
         kind = _KEYS[key].section.removesuffix("s")
         raise UsageError(f"--what-if `{part}`: no {kind} is called `{name}`; there are {', '.join(known)}")

@@ -16,6 +16,7 @@ from rayhelm.spec.check_sources import check_sources
 from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.model_parts import check_pools
 from rayhelm.spec.models import ModelSpec, Parallelism
 from rayhelm.spec.names import MAX_LABEL, derive_kubernetes_name
 from rayhelm.spec.nearest import nearest
@@ -39,6 +40,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *check_adapters(fleet, document),
         *check_aliases(fleet, document),
         *check_prefill_decode(fleet, document),
+        *check_pools(fleet, document),
         *check_sources(fleet, document),
         *check_tenants(fleet, document),
     ]

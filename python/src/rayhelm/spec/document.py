@@ -3,7 +3,7 @@
 Duplicate keys, several documents, alias bombs and oversized files are refused, each with its line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,16 @@ class Document:
     data: Any
     lines: dict[yaml_nodes.Path, int] = field(default_factory=dict)
     """1-based line of the key (or list item) at each path."""
+    written: Mapping[yaml_nodes.Path, yaml_nodes.Path] = field(default_factory=dict)
+    """Where the file has what was derived from it, such as the models of `pools`: path of two steps by path."""
+
+    def _find(self, path: yaml_nodes.Path) -> yaml_nodes.Path:
+        """Return the path in the file."""
+        return (*self.written.get(path[:2], path[:2]), *path[2:])
 
     def line(self, path: yaml_nodes.Path) -> int | None:
         """Line of the nearest key at or above `path`."""
+        path = self._find(path)
         for end in range(len(path), -1, -1):
             if (line := self.lines.get(path[:end])) is not None:
                 return line
@@ -45,6 +52,7 @@ class Document:
         alternatives: Sequence[Fix] = (),
     ) -> Problem:
         """A problem of the key at `path`. Paths of fixes are relative to it, as `_absolute` says."""
+        path = self._find(path)
         if isinstance(fix, Fix):
             fix = self._complete(path, fix)
         others = tuple(self._complete(path, other) for other in alternatives)
@@ -53,7 +61,7 @@ class Document:
     def value(self, path: yaml_nodes.Path) -> Any:
         """Return the value at `path`. Raises KeyError or IndexError."""
         here = self.data
-        for step in path:
+        for step in self._find(path):
             here = here[step]
         return here
 
@@ -63,8 +71,15 @@ class Document:
         if not fix.path and path and isinstance(path[-1], int):
             return self._complete_list(path[:-1], path[-1], fix)
         old = None if fix.replaces is None else _absolute(path, fix.replaces)
-        absolute = _absolute(path, fix.path)
+        absolute = self._find_absolute(_absolute(path, fix.path))
         return replace(fix, path=absolute, replaces=old, steps=_list_steps(path, fix.path))
+
+    def _find_absolute(self, path: str) -> str:
+        """Return the dotted path in the file."""
+        for derived, written in self.written.items():
+            if f"{path}.".startswith(f"{dotted(derived)}."):
+                return dotted(written) + path.removeprefix(dotted(derived))
+        return path
 
     def _complete_list(self, path: yaml_nodes.Path, index: int, fix: Fix) -> Fix:
         """The whole list, because an item alone cannot be pasted behind the key."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from rayhelm.spec.base import Record
 from rayhelm.spec.gitops import Gitops
 from rayhelm.spec.models import STABLE, ModelSpec
-from rayhelm.spec.names import ModelName, Name, derive_kubernetes_name
+from rayhelm.spec.names import ModelName, Name, derive_kubernetes_name, name_part
 from rayhelm.spec.pools import Cluster, Network, Pool
 from rayhelm.spec.tenants import Service, Tenant
 
@@ -77,6 +77,18 @@ class Fleet(Record):
     def served_as(self, name: str) -> tuple[str, ...]:
         """Models that serve a name: the one with that name, then those that are served as it."""
         return (name, *(model for model in self._by_served_name.get(name, ()) if model != name))
+
+    def part_of(self, model: str) -> str | None:
+        """Model whose `pools` made this one, which has its replicas on a further pool; None if the file has the
+        model."""
+        spec = self.models[model]
+        return spec.served_as.model if spec.pools and spec.served_as else None
+
+    def parts_of(self, model: str) -> tuple[str, ...]:
+        """Models with the replicas of a model that has `pools`, in the order of the pools: itself first."""
+        spec = self.models[model]
+        base = self.part_of(model) or model
+        return tuple(name_part(base, index, pool) for index, pool in enumerate(spec.pools)) or (model,)
 
     def aliases_of(self, model: str) -> tuple[str, ...]:
         """Further names of the served name of a model."""

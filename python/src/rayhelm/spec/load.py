@@ -11,6 +11,7 @@ from rayhelm.spec.checks import check
 from rayhelm.spec.document import Document, read_document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.measurements import FleetMeasurements, load_measurements
+from rayhelm.spec.model_parts import divide_models
 from rayhelm.spec.translate import translate_errors
 
 __all__ = ["LoadedFleet", "load_fleet"]
@@ -45,7 +46,7 @@ def parse_fleet(document: Document) -> LoadedFleet:
         raise FleetError(translate_errors(error, document, Fleet)) from None
     if problems := check(fleet, document):
         raise FleetError(problems)
-    return LoadedFleet(fleet, document)
+    return LoadedFleet(*divide_models(fleet, document))
 
 
 def _sort_keys(data: Any) -> Any:

@@ -213,6 +213,10 @@ class ModelSpec(Record):
     from the name of the model."""
     pool: Name | None = None
     """Pin: the pool."""
+    pools: ListOf[Name] = Field(default=(), min_length=2, max_length=8, examples=[["reserved", "burst"]])
+    """Pools of one cluster over which the replicas are distributed, instead of `pool`: as many as the first one has
+    room for, the rest on the next ones, and at least one on each. Each pool after the first has a model and service of
+    its own, named `MODEL-POOL`; clients see one model."""
     parallelism: Parallelism | None = None
     """Pin: the split."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = None

@@ -18,6 +18,7 @@ __all__ = [
     "Name",
     "SecretName",
     "derive_kubernetes_name",
+    "name_part",
 ]
 
 MAX_SERVICE_NAME = 47
@@ -81,3 +82,9 @@ def derive_kubernetes_name(model: str) -> str:
         return name
     mark = sha256(model.encode()).hexdigest()[:6]
     return f"{name[: MAX_SERVICE_NAME - len(mark) - 1].rstrip('-')}-{mark}"
+
+
+def name_part(model: str, index: int, pool: str) -> str:
+    """Return the name of the replicas of a model on one of its `pools`: the first pool has the name of the model, so
+    that a further pool changes nothing about a service that runs."""
+    return f"{model}-{pool}" if index else model

@@ -71,6 +71,12 @@ class Traffic(Record):
         """Requests per second that the replicas are planned for."""
         return self.find_peak(self.requests_per_second)
 
+    def multiply(self, part: float) -> Self:
+        """Return the traffic with a part of the requests. `peak_rate` is the same part of the whole one: bursts are
+        divided too."""
+        burst = self.burst and self.burst.model_copy(update={"dispersion": self.burst.dispersion * part})
+        return self.model_copy(update={"requests_per_second": self.requests_per_second * part, "burst": burst})
+
     @property
     def quiet_rate(self) -> float | None:
         """The same for the quietest hour; None without a profile, 0 for an hour without requests."""

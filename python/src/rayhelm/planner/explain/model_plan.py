@@ -59,6 +59,7 @@ def build_model_plan(
         expert_parallel=split.has_expert_parallel,
         prefill_decode=plan_roles(chosen),
         layer_partition=split.partition or (),
+        load_share=round(model_spec.share.part, 6) if model_spec.share else 1.0,
         replicas=chosen.replicas,
         min_replicas=low,
         max_replicas=high,
@@ -195,7 +196,8 @@ def _compute_price_of_tokens(chosen: Candidate) -> float | None:
 def _list_pinned(chosen: Candidate) -> tuple[str, ...]:
     spec = chosen.model_spec.declared
     pins = {
-        "pool": spec.pool,
+        "pools": spec.pools or None,
+        "pool": None if spec.pools else spec.pool,
         "parallelism": spec.parallelism,
         "replicas": spec.replicas,
         "gpu_fraction": spec.gpu_fraction,

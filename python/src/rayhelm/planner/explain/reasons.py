@@ -13,6 +13,7 @@ from rayhelm.planner.explain.prefill_decode import explain_roles
 from rayhelm.planner.explain.split_reasons import explain_experts, explain_pipeline, explain_ranks, explain_tensor
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
+from rayhelm.planner.placement.model_spec import LoadShare, ResolvedModelSpec
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
@@ -83,7 +84,9 @@ def _holds_all_prefixes(chosen: Candidate) -> bool:
 def _explain_pool(choice: Choice) -> Reason:
     chosen, other = choice.candidate, choice.runner_up
     pool = chosen.split.inventory
-    if chosen.model_spec.declared.pool:
+    if share := chosen.model_spec.share:
+        because = _describe_share(share, chosen.model_spec)
+    elif chosen.model_spec.declared.pool:
         because = "pinned in the fleet file"
     elif choice.moved:
         because = choice.moved
@@ -102,6 +105,14 @@ def _explain_pool(choice: Choice) -> Reason:
     if other and other.price_per_hour is not None:
         numbers["next_usd_per_hour"] = round(other.price_per_hour, 4)
     return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
+
+
+def _describe_share(share: LoadShare, model_spec: ResolvedModelSpec) -> str:
+    others = " and ".join(f"`{name}`" for name in share.names if name != model_spec.name)
+    return (
+        f"one of the `pools` in the fleet file, which are filled in their order: {share.replicas} of {share.planned}"
+        f" replicas, {share.part:.1%} of the requests; {others} has the others, and the gateway joins them"
+    )
 
 
 def _explain_network(choice: Choice) -> Iterator[Reason]:
@@ -258,9 +269,12 @@ def _explain_sequences(chosen: Candidate) -> Reason:
     elif chosen.max_num_seqs == SEQUENCES[0]:
         because = "stated, because vLLM uses another default if the importing process has no GPU"
     else:
-        because = (
-            "lowered until the engine starts with certainty: the sampler keeps one row of the vocabulary per sequence"
+        each = (
+            "each sequence needs a block of the cache for CUDA graphs"
+            if chosen.memory.config.state_blocks
+            else "the sampler keeps one row of the vocabulary per sequence"
         )
+        because = f"lowered until the engine starts with certainty: {each}"
     numbers: dict[str, float | int | str] = {"max_num_batched_tokens": chosen.max_num_batched_tokens}
     return Reason(decision="max_num_seqs", chosen=str(chosen.max_num_seqs), because=because, numbers=numbers)
 

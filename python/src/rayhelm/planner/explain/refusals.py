@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import cycle
 from math import floor
 
 from rayhelm.catalog import Catalog
 from rayhelm.errors import Fix, Problem
-from rayhelm.planner.explain.two_pools import advise_two_pools
+from rayhelm.planner.explain.more_nodes import add_nodes, find_largest_host
+from rayhelm.planner.explain.several_pools import advise_several_pools
 from rayhelm.planner.memory.fit import fit
 from rayhelm.planner.memory.fit_fixes import FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
@@ -50,7 +50,9 @@ def report_no_fit(
         rejected = [each for each in rejected if not each.short_gib] or rejected
     nearest = min(rejected, key=_measure_distance)
     reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _find_best_of_each_pool(rejected).items())
-    message = f"model `{model_spec.name}` ({model_spec.model.id}) fits in no pool. {reasons}"
+    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
+    where = "does not fit in one of its `pools`" if model_spec.declared.pools else "fits in no pool"
+    message = f"model `{name}` ({model_spec.model.id}) {where}. {reasons}"
     first, *others = _list_split_fixes(model_spec, nearest.split, loaded, known)
     return loaded.document.problem(path, message, first, alternatives=others)
 
@@ -71,19 +73,13 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
-    first, *others = [*_list_capacity_fixes(model_spec, best, possible), *advise_two_pools(model_spec, found)]
+    first, *others = [*advise_several_pools(model_spec, found), *_list_capacity_fixes(model_spec, best, possible)]
     return loaded.document.problem(("models", model_spec.name), message, first, alternatives=others)
 
 
 def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
-    pool, nodes = best.split.inventory, _count_missing_nodes(best, possible)
-    more = f"{nodes} more node{'s' if nodes > 1 else ''} in pool `{pool.name}`"
-    if pool.is_uniform:
-        yield Fix(f"/pools.{pool.name}.nodes", pool.node_count + nodes, more)
-    else:
-        hosts = [host.model_dump(mode="json", by_alias=True, exclude_defaults=True) for host in pool.pool.hosts]
-        added = [{"gpu": host.gpu.id, "gpus": host.gpu_count} for _, host in zip(range(nodes), cycle(best.split.hosts))]
-        yield Fix(f"/pools.{pool.name}.hosts", [*hosts, *added], more)
+    pool = best.split.inventory
+    yield add_nodes(best, best.replicas - possible)
     others = [owner for owner in pool.idle_shares if owner != model_spec.service]
     if best.share < 1 and others:
         yield Fix("service", others[0], "models of one service can share a GPU, services cannot")
@@ -176,10 +172,10 @@ def _describe_missing_gpus(found: FitFix, split: ModelSplit) -> str:
     pool = split.inventory
     per_host, stages = _count_gpus(found, split)
     total = per_host * stages
-    if per_host > _find_largest_host(pool):
-        return f"pool `{pool.name}` has {_find_largest_host(pool)} per host"
-    if total > _find_largest_host(pool) and not pool.network.spans_hosts:
-        return f"pool `{pool.name}` has {_find_largest_host(pool)} per host, and no replica is split over its network"
+    if per_host > find_largest_host(pool):
+        return f"pool `{pool.name}` has {find_largest_host(pool)} per host"
+    if total > find_largest_host(pool) and not pool.network.spans_hosts:
+        return f"pool `{pool.name}` has {find_largest_host(pool)} per host, and no replica is split over its network"
     return f"pool `{pool.name}` has {pool.gpu_count}" if total > pool.gpu_count else ""
 
 
@@ -193,14 +189,14 @@ def _enough_nodes(found: FitFix, split: ModelSplit) -> dict[str, int]:
     """Return the nodes and GPUs per node of a pool that has the split of a fix."""
     pool, (per_host, stages) = split.inventory, _count_gpus(found, split)
     if pool.network.spans_hosts:
-        per_node = max(per_host, _find_largest_host(pool))
+        per_node = max(per_host, find_largest_host(pool))
         return {"nodes": max(pool.node_count, -(-stages // (per_node // per_host))), "gpusPerNode": per_node}
     return {"nodes": pool.node_count, "gpusPerNode": per_host * stages}
 
 
 def _find_nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
     """Return the accepted tensor parallel size nearest to the pinned one, within the GPUs of a host."""
-    most = _find_largest_host(split.inventory)
+    most = find_largest_host(split.inventory)
     sizes = sorted(
         list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - wanted), -tp)
     )
@@ -215,7 +211,7 @@ def _is_refused(model_spec: ResolvedModelSpec, split: ModelSplit) -> bool:
 
 def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Fix:
     """Return the largest split of a host with whole experts on each GPU, or the removal of the pin if none has them."""
-    most = _find_largest_host(split.inventory) // split.dp
+    most = find_largest_host(split.inventory) // split.dp
     model, engine = model_spec.model, model_spec.engine
     sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=split.dp)
     if split.dp > 1:
@@ -242,19 +238,14 @@ def _report_no_split(
     ranks = f"DP {pin.data} x " if pin and pin.data and pin.data > 1 else ""
     split = f"{ranks}TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
     have = "; ".join(
-        f"pool `{pool.name}` has {pool.node_count} hosts with {_find_largest_host(pool)} GPUs on {pool.network}"
+        f"pool `{pool.name}` has {pool.node_count} hosts with {find_largest_host(pool)} GPUs on {pool.network}"
         for pool in pools
     )
     message = f"model `{model_spec.name}`: no pool has the hosts for {split}. {have}"
-    most = max(_find_largest_host(pool) for pool in pools)
+    most = max(find_largest_host(pool) for pool in pools)
     keys = {"tensor": 1, "data": min(pin.data, most)} if ranks and pin and pin.data else {"tensor": most}
     fix = Fix(f"{root}.parallelism", keys, "or remove `parallelism`: the planner then chooses")
     return loaded.document.problem(path, message, fix)
-
-
-def _find_largest_host(pool: PoolInventory) -> int:
-    """Return GPUs of the host that has most."""
-    return max(host.gpu_count for host in pool.hosts)
 
 
 def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
@@ -271,16 +262,9 @@ def _measure_distance(rejected: RejectedSplit) -> tuple[bool, float]:
     return (rejected.short_gib == 0, rejected.short_gib)
 
 
-def _count_missing_nodes(best: Candidate, possible: int) -> int:
-    """Return nodes like those of the pool that would hold the remaining replicas."""
-    missing, split = best.replicas - possible, best.split
-    partitioned = split.inventory.partitioning
-    gpus = max(host.gpu_count for host in split.matching_hosts) if partitioned else _find_largest_host(split.inventory)
-    per_host = max(1, int(1 / best.share + 1e-9)) * gpus if best.share < 1 else gpus // split.gpus_per_node
-    return missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
-
-
 def _find_path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:
     if model_spec.declared.parallelism:
         return ("models", model_spec.name, "parallelism")
+    if model_spec.declared.pools:
+        return ("models", model_spec.name, "pools")
     return ("models", model_spec.name, "pool") if model_spec.declared.pool else ("models", model_spec.name)

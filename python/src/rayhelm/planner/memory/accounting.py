@@ -71,6 +71,12 @@ class EngineConfig:
     def in_flight(self) -> int:
         return self.tokens * (self.engine.batches_in_flight + self.pp - 1)
 
+    @property
+    def state_blocks(self) -> int:
+        """Blocks that vLLM needs for its CUDA graphs: one for each sequence, if layers have a recurrent state."""
+        has_state = self.cache is not None and any(group.kind == "recurrent" for group in self.cache.groups)
+        return self.seqs if has_state and self.engine.checks_state_blocks and not self.eager else 0
+
     def blocks_of_a_request(self) -> int:
         if self.cache is None:
             return 0
@@ -125,7 +131,8 @@ class MemoryResult:
 
     @property
     def fits(self) -> bool:
-        """vLLM starts: the cache holds one request of full context besides the null block."""
+        """vLLM starts: the cache holds one request of full context besides the null block, and the blocks for CUDA
+        graphs."""
         return all(self._holds(stage) for stage in self.stages)
 
     @property
@@ -134,14 +141,19 @@ class MemoryResult:
         return all(self._holds(stage, stage.error) for stage in self.stages)
 
     @property
+    def lacks_state_blocks(self) -> bool:
+        """The cache has fewer blocks than vLLM needs for its CUDA graphs."""
+        return self.blocks < self.config.state_blocks
+
+    @property
     def missing(self) -> float:
-        """Bytes that the weakest GPU lacks for one request of full context besides the null block; 0 if it fits."""
+        """Bytes that the weakest GPU lacks for `needed`; 0 if it fits."""
         stage = self.weakest
         return max(0.0, self.needed - stage.cache)
 
     @property
     def needed(self) -> float:
-        """Bytes that the start-up check asks of the weakest GPU for one request of full context."""
+        """Bytes that the start-up checks ask of the weakest GPU."""
         return self._count_needed(self.weakest)
 
     @property
@@ -160,6 +172,8 @@ class MemoryResult:
     def largest_context(self) -> int:
         """Longest context with which vLLM would start, tokens; 0 if none."""
         config = self.config
+        if self.lacks_state_blocks:
+            return 0
         if config.cache is None:
             return config.model.max_context if self.fits else 0
         usable = int(self.weakest.cache // self._count_block(self.weakest)) - config.engine.null_block
@@ -176,8 +190,10 @@ class MemoryResult:
         return cache > 0 and cache >= self._count_needed(stage)
 
     def _count_needed(self, stage: StageMemory) -> float:
-        """Return the bytes that the start-up check asks of a stage for one request of full context."""
-        return (self.request_blocks + self.config.engine.null_block) * self._count_block(stage)
+        """Return the bytes that the start-up checks ask of a stage: for one request of full context, and for CUDA
+        graphs."""
+        request = (self.request_blocks + self.config.engine.null_block) * self._count_block(stage)
+        return max(request, self.config.state_blocks * stage.block)
 
     def _count_block(self, stage: StageMemory) -> int:
         """Return the bytes of one block in the start-up check."""

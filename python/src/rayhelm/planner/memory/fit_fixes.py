@@ -76,9 +76,10 @@ def _list_engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
     if config.cache and config.kv_cache_dtype == "auto" and _fits(replace(config, kv_cache_dtype="fp8")):
         yield FitFix(settings={"kv_cache_dtype": "fp8"}, why="half as many bytes of cache per token")
     if config.seqs > _FEW_SEQUENCES and _fits(replace(config, seqs=_FEW_SEQUENCES)):
-        counts = (256, 128, 64, 32, _FEW_SEQUENCES)
+        counts = (512, 256, 128, 64, 32, _FEW_SEQUENCES)
         fewer = next(n for n in counts if n < config.seqs and _fits(replace(config, seqs=n)))
-        yield FitFix(settings={"max_num_seqs": fewer}, why="the sampler needs less memory")
+        why = "fewer blocks for CUDA graphs" if result.lacks_state_blocks else "the sampler needs less memory"
+        yield FitFix(settings={"max_num_seqs": fewer}, why=why)
     if not config.eager and _fits(replace(config, eager=True)):
         yield FitFix(settings={"enforce_eager": True}, why="slower: no CUDA graphs and no torch.compile")
 

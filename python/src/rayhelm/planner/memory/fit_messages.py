@@ -74,6 +74,12 @@ def _explain_failure(result: MemoryResult) -> str:
             f" {_gib(rest)}: {_gib(-stage.cache)} too much; with one request of {config.context:,} tokens,"
             f" {_gib(result.missing)} are missing{_describe_stage(result)}"
         )
+    if result.lacks_state_blocks:
+        return (
+            f"does not fit: with CUDA graphs vLLM needs a block of the cache for each of the {config.seqs} sequences of"
+            f" max_num_seqs, because layers have a recurrent state, and {_gib(stage.cache)} ±{_error(stage)} hold"
+            f" {result.blocks} blocks; {_describe_weights(stage, config)}{_describe_stage(result)}"
+        )
     check = " in the layers of all stages, which the check of vLLM 0.14 and 0.15 counts" if _counts_all(config) else ""
     return (
         f"does not fit: one request of {config.context:,} tokens needs {_gib(result.needed)} of KV cache{check}, and"

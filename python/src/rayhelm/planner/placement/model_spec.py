@@ -14,7 +14,7 @@ from rayhelm.spec.models import ModelSpec, Replicas
 from rayhelm.spec.speed_measurements import SpeedMeasurement
 from rayhelm.spec.traffic import Traffic
 
-__all__ = ["Z95", "Lengths", "ResolvedModelSpec"]
+__all__ = ["Z95", "Lengths", "LoadShare", "ResolvedModelSpec"]
 
 Z95 = 1.645
 """Standard deviations from the mean of a normal distribution to its 95th percentile."""
@@ -36,6 +36,19 @@ class Lengths:
 
 
 @dataclass(frozen=True)
+class LoadShare:
+    """The replicas of a model with `pools` on one of them, and what they have of its load."""
+
+    part: float
+    """Of the requests, 0 to 1: in proportion to what the planned replicas of each pool serve."""
+    replicas: int
+    """For the load, without spare ones; of `planned` on all pools."""
+    planned: int
+    names: tuple[str, ...]
+    """Names of the models of all pools, in their order."""
+
+
+@dataclass(frozen=True)
 class ResolvedModelSpec:
     """One model to place."""
 
@@ -48,6 +61,8 @@ class ResolvedModelSpec:
     """Other models belong to the same service, so that they can share a GPU."""
     measured: tuple[SpeedMeasurement, ...] = ()
     """Measured speed of this model."""
+    share: LoadShare | None = None
+    """What this model has of the load of a model with `pools`; None for others."""
 
     @property
     def context(self) -> int:

@@ -104,7 +104,7 @@ def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
         replicas=counted.replicas * model.data_parallel_size,
         min_replicas=counted.min_replicas * model.data_parallel_size,
         max_replicas=counted.max_replicas * model.data_parallel_size,
-        requests_per_second=traffic.requests_per_second if traffic else 0,
+        requests_per_second=traffic.requests_per_second * model.load_share if traffic else 0,
         input_tokens=traffic.input_tokens if traffic else 0,
         output_tokens=(traffic.output_tokens or 0) if traffic else 0,
         concurrency=estimate.concurrency or 0,
