@@ -250,15 +250,16 @@ def test_name_of_a_further_pool_that_another_model_has_is_refused() -> None:
             "  Chat: {source: Qwen/Qwen3-8B, context: 4096, service: other, pools: [a, b]}\n",
             "whose service `chat-b` is also that of model `Chat` on pool `b`",
         ),
-        (
-            f"  {'x' * 95}: {{source: Qwen/Qwen3-8B, context: 4096, pools: [a, b]}}\n",
-            "has 97 characters; the limit is 96",
-        ),
     ],
 )
 def test_service_of_a_further_pool_that_is_used_is_refused(other: str, message: str) -> None:
     found = problems(fleet("pools: [a, b]", other))
     assert message in " ".join(problem.message for problem in found)
+
+
+def test_name_of_a_further_pool_that_is_too_long_is_refused() -> None:
+    with pytest.raises(FleetError, match="has 97 characters; the limit is 96"):
+        load(fleet("pool: a", f"  {'x' * 95}: {{source: Qwen/Qwen3-8B, context: 4096, pools: [a, b]}}\n"))
 
 
 def test_settings_of_the_name_warn_of_no_further_pool() -> None:
