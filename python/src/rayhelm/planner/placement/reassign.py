@@ -4,8 +4,9 @@ A local search stops where each better placement needs several models to change 
 covered completely, so their placement is optimal unless the search reaches its limit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from random import Random
 
 from rayhelm.planner.placement.assignment import Assignment, Value, is_better
 from rayhelm.planner.placement.candidates import Candidate
@@ -22,6 +23,11 @@ _MOST_NODES = 8_000
 _MOST_NODES_IN_ALL = 24_000
 _MOST_TRIED = 300
 """Models for which a better candidate is looked for: on larger fleets the others stay where they are."""
+
+_MOST_MIXED = 64
+"""Models of a fleet up to which groups of mixed models are tried too: on larger fleets few of them get better."""
+_MIXED_GROUPS = 100
+_MOST_NODES_OF_MIXED = 400
 
 Listed = list[tuple[Rank, Candidate]]
 
@@ -41,6 +47,8 @@ class Reassignment:
         self._left = _MOST_NODES_IN_ALL
         self._tried: set[frozenset[tuple[str, int]]] = set()
         """Groups with the candidates that they had, which would be searched again without another result."""
+        self._random = Random(0)
+        """The same numbers for each plan."""
 
     def run(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Place groups of models again; return the models of each group that changed. `names`: models that may have a
@@ -55,9 +63,30 @@ class Reassignment:
             if self._left <= 0 or len(group) < 2 or key in self._tried:
                 continue
             self._tried.add(key)
-            if moved := self._place_again(group):
+            if moved := self._place_again(group, _MOST_NODES):
+                changed.append(moved)
+        return changed or self._place_mixed_groups(unhappy)
+
+    def _place_mixed_groups(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Place each of the models again with others of its pools and of those of its better candidates, chosen at
+        random: the cheapest ones may not be those that have to move together."""
+        comparable = self._list_comparable(self._assignment.candidates)
+        if not names or not _MOST_MODELS < len(comparable) <= _MOST_MIXED:
+            return []
+        changed = []
+        for number in range(_MIXED_GROUPS):
+            name = names[number % len(names)]
+            pools = self._iterate_pools(name, self._assignment.candidates[name])
+            others = [each for pool in pools for each in self._list_comparable(self._assignment.get_members(pool))]
+            others = [each for each in others if each != name]
+            group = (name, *self._random.sample(others, min(len(others), _MOST_MODELS - 1)))
+            if self._left > 0 and len(group) > 1 and (moved := self._place_again(group, _MOST_NODES_OF_MIXED)):
                 changed.append(moved)
         return changed
+
+    def _list_comparable(self, names: Iterable[str]) -> list[str]:
+        """Return the models whose cost is part of the cost of the fleet."""
+        return [each for each in names if self._options[each].by_price == self._assignment.by_price]
 
     def _has_better(self, name: str) -> bool:
         now = self._assignment.candidates[name]
@@ -75,14 +104,14 @@ class Reassignment:
         """Return a model with those on the pools of its better candidates, the cheapest ones first, then those on its
         own pool; all models of a small fleet."""
         now, state = self._assignment.candidates[name], self._assignment
-        comparable = [each for each in state.candidates if self._options[each].by_price == state.by_price]
+        comparable = self._list_comparable(state.candidates)
         if len(comparable) <= _MOST_MODELS:
             return tuple(comparable)
         others = (
             each
             for pool in self._iterate_pools(name, now)
-            for each in sorted(state.get_members(pool), key=self._get_cost)
-            if each != name and self._options[each].by_price == state.by_price
+            for each in sorted(self._list_comparable(state.get_members(pool)), key=self._get_cost)
+            if each != name
         )
         return (name, *islice(others, _MOST_MODELS - 1))
 
@@ -102,8 +131,9 @@ class Reassignment:
         now = self._assignment.candidates[name]
         return rank(now, self._options[name].by_price)[FLAGS] if now else 0.0
 
-    def _place_again(self, group: tuple[str, ...]) -> tuple[str, ...]:
-        """Place the models of a group where the fleet is best; return those that changed, none if it gets no better."""
+    def _place_again(self, group: tuple[str, ...], most: int) -> tuple[str, ...]:
+        """Place the models of a group where the fleet is best; return those that changed, none if it gets no better.
+        `most`: candidates that are tried."""
         state, before = self._assignment, self._assignment.value
         now = {name: state.candidates[name] for name in group}
         order = sorted(group, key=lambda name: (-self._get_cost(name), name))
@@ -112,7 +142,7 @@ class Reassignment:
             state.undo()
             return ()
         search = _Branches(self, state, order, now, before)
-        search.run(min(_MOST_NODES, self._left))
+        search.run(min(most, self._left))
         self._left -= search.nodes
         if not search.best or not all(state.add(name, each) for name, each in search.best.items()):
             state.undo()
