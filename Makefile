@@ -6,7 +6,7 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers
+scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers benchmarks/planning/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 build-live := $(build-node) && $(testbed) prometheus prometheus-operator
@@ -110,7 +110,7 @@ metrics-recording: setup ## record a live endpoint under load for the replay of 
 	@PYTHONPATH=. $(bin)/python -m ci.pictures -o docs/images/dashboards
 
 lock: setup ## resolve requirements/*.in into the locks
-	@cd requirements && for name in uv go build core dev doctor bench estimates; do $(compile) $$name.in -o $$name.txt; done
+	@cd requirements && for name in uv go build core dev doctor bench estimates cp-sat; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
@@ -124,7 +124,8 @@ bench-estimates: setup ## compare the estimates of speed with those of AIConfigu
 	@benchmarks/estimates/peers
 	@PYTHONPATH=benchmarks $(bin)/python -m estimates --write benchmarks/estimates/result.json
 
-bench-plan: setup ## measure the planner on large fleets, its gap to the optimum, and what small edits move (10 minutes)
+bench-plan: setup ## measure the planner on large fleets, its gap to the optimum, and what small edits move (15 minutes)
+	@benchmarks/planning/peers
 	@PYTHONPATH=benchmarks $(bin)/python -m planning --write benchmarks/planning/result.json
 
 bench-gateway: setup ## compare the gateway with vllm-router and LiteLLM (15 minutes)

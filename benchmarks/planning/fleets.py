@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-__all__ = ["generate_fleet"]
+__all__ = ["generate_fleet", "is_small"]
 
 _POOLS: tuple[tuple[str, int, str, float], ...] = (
     ("H100-SXM-80GB", 8, "rdma-400g", 4.0),
@@ -34,6 +34,11 @@ def generate_fleet(models: int, pools: int, seed: int = 1) -> dict[str, Any]:
         "pools": {name: _generate_pool(index, name, models / pools, dice) for index, name in enumerate(names)},
         "models": {f"model-{index:05}": _generate_model(dice) for index in range(models)},
     }
+
+
+def is_small(model: dict[str, Any]) -> bool:
+    """Return whether a generated model has at most 8 billion parameters."""
+    return model["source"] in _SMALL
 
 
 def _generate_pool(index: int, name: str, models: float, dice: random.Random) -> dict[str, Any]:

@@ -8,20 +8,12 @@ import random
 from statistics import median
 from typing import Any
 
-import yaml
-
 from planning.fleets import generate_fleet
-from rayhelm.catalog import load_catalog
-from rayhelm.errors import FleetError
-from rayhelm.planner.place import list_placements
+from planning.placements import load_fleet, resolve_fleet
 from rayhelm.planner.placement.assignment import Assignment, Value
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
-from rayhelm.planner.placement.inventory import build_inventories
-from rayhelm.planner.placement.options import ModelOptions, PoolSplits
-from rayhelm.planner.planner import resolve_model_specs
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import LoadedFleet, parse_fleet
+from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["compare", "measure_gap"]
 
@@ -65,7 +57,7 @@ def generate_scarce_fleet(seed: int) -> LoadedFleet:
     for pool in data["pools"].values():
         pool["gpusPerNode"] = min(pool["gpusPerNode"], dice.choice((1, 2, 4, 8)))
         pool["nodes"] = dice.randint(1, 3)
-    return parse_fleet(parse_document(yaml.safe_dump(data, sort_keys=False), "fleet.yaml"))
+    return load_fleet(data)
 
 
 def compare(loaded: LoadedFleet) -> dict[str, Any] | None:
@@ -73,8 +65,8 @@ def compare(loaded: LoadedFleet) -> dict[str, Any] | None:
     best, is_proven = _find_optimum(loaded)
     if best is None:
         return None
-    values = _place(loaded)
-    found, alone = values.get("found"), values.get("one_by_one")
+    placements = resolve_fleet(loaded).place()
+    found, alone = (placements[name].value if name in placements else None for name in ("found", "one_by_one"))
     return {
         "is_proven": is_proven,
         "unplaced": found is None,
@@ -86,37 +78,17 @@ def compare(loaded: LoadedFleet) -> dict[str, Any] | None:
     }
 
 
-def _place(loaded: LoadedFleet) -> dict[str, Value]:
-    known = load_catalog()
-    inventories, specs = build_inventories(loaded, known), resolve_model_specs(loaded, known)
-    found: dict[str, Value] = {}
-    try:
-        for placement in list_placements(specs, inventories, loaded, known):
-            chosen = {name: choice.candidate for name, choice in placement.choices.items()}
-            value = Assignment(inventories, chosen, placement.hosts, True).value
-            is_moved = any(choice.moved for choice in placement.choices.values())
-            found.setdefault("found", value)
-            if not is_moved:
-                found["one_by_one"] = value
-    except FleetError:
-        return {}
-    return found
-
-
 def _find_optimum(loaded: LoadedFleet) -> tuple[Value | None, bool]:
     """Return the best value of all combinations, and whether all were covered."""
-    known = load_catalog()
-    inventories, specs = build_inventories(loaded, known), resolve_model_specs(loaded, known)
-    splits = PoolSplits(inventories)
+    fleet = resolve_fleet(loaded)
     ranked: dict[str, list[tuple[tuple[float, ...], Candidate]]] = {}
-    for spec in specs:
-        options = ModelOptions(spec, splits, None)
-        found = [(rank(each, True)[: FLAGS + 1], each) for each in options.list_up_to(float("inf"))]
-        ranked[spec.name] = sorted(found, key=lambda pair: pair[0])
+    for name, candidates in fleet.list_candidates().items():
+        found = [(rank(each, True)[: FLAGS + 1], each) for each in candidates]
+        ranked[name] = sorted(found, key=lambda pair: pair[0])
     if not all(ranked.values()):
         return None, True
     names = sorted(ranked, key=lambda name: (len(ranked[name]), name))
-    enumeration = _Enumeration(Assignment(inventories, dict.fromkeys(names), {}, True), names, ranked)
+    enumeration = _Enumeration(Assignment(fleet.inventories, dict.fromkeys(names), {}, True), names, ranked)
     enumeration.run(0, (0.0,) * (FLAGS + 1))
     return enumeration.best, enumeration.nodes < _MOST_NODES
 

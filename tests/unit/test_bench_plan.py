@@ -1,6 +1,7 @@
 """The benchmark of the planner: its generated fleets, and a small part of its comparison with the optimum."""
 
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
@@ -35,6 +36,22 @@ def test_placement_is_the_optimum_where_single_moves_do_not_find_it(gap: ModuleT
     found = gap.compare(gap.generate_scarce_fleet(seed))
     assert found["is_proven"]
     assert found["cost"] == pytest.approx(found["best_cost"])
+
+
+@pytest.mark.usefixtures("gap")
+def test_placement_of_20_models_is_the_optimum_that_cp_sat_proved() -> None:
+    """Models that are not the cheapest ones of their pools have to move together."""
+    from planning.fleets import generate_fleet, is_small
+    from planning.placements import load_fleet, resolve_fleet
+
+    dice, data = Random("20 4 4 1.5"), generate_fleet(20, 4, 4)
+    small = [model for model in data["models"].values() if is_small(model)]
+    for model in small[: len(small) // 2]:
+        model["service"] = "shared"
+    for pool in data["pools"].values():
+        each = pool["gpusPerNode"] = min(pool["gpusPerNode"], dice.choice((1, 2, 4, 8)))
+        pool["nodes"] = max(1, round(5 * 1.5 * dice.uniform(0.5, 1.5) / each))
+    assert resolve_fleet(load_fleet(data)).place()["found"].value[-1] == pytest.approx(42.412)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
