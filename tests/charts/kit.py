@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rayhelm.charts.helm import charts_dir, render
+from rayhelm.charts.helm import Loader, charts_dir, render
 
 HERE = Path(__file__).parent
 VALUES = HERE / "values"
@@ -41,7 +41,12 @@ ENGINE_QUEUE = {
 
 def example(name: str) -> dict[str, Any]:
     """Values of this folder, or of a release of a reference fleet (`homelab/ai-inference`)."""
-    return yaml.safe_load(values_file(name).read_text())
+    return copy.deepcopy(_read_example(name))
+
+
+@cache
+def _read_example(name: str) -> dict[str, Any]:
+    return yaml.load(values_file(name).read_text(), Loader=Loader)
 
 
 def values_file(name: str) -> Path:
@@ -61,17 +66,17 @@ def over(base: Any, overlay: Any) -> Any:
     return merged
 
 
-def accepted_first(model: type[BaseModel], candidates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def accepted_first(model: type[BaseModel], candidates: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Values that the model accepts, then the others: the schema refuses most of those, and only helm can say it."""
-
-    def is_refused(values: dict[str, Any]) -> bool:
+    refused = []
+    for values in candidates:
         try:
             model.model_validate(values)
         except ValidationError:
-            return True
-        return False
-
-    return sorted(candidates, key=is_refused)
+            refused.append(values)
+        else:
+            yield values
+    yield from refused
 
 
 def rendered(
@@ -165,5 +170,4 @@ def _rendered(
 
 
 def parsed(text: str) -> list[Object]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [document for document in yaml.load_all(text, Loader=loader) if document]
+    return [document for document in yaml.load_all(text, Loader=Loader) if document]
