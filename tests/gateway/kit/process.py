@@ -169,6 +169,30 @@ def render_files(values: Values) -> dict[str, str]:
     return data
 
 
+def _render_with_ports(values: Values) -> dict[str, str]:
+    """Return the configuration files of values with reserved ports.
+
+    Helm gets the same numbers in each run: tests with the same values share one render.
+    """
+    ports: dict[int, int] = {}
+
+    def fix_ports(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        return {
+            key: ports.setdefault(value, FIXED_PORTS[len(ports)])
+            if key in ("port", "metricsPort") and isinstance(value, int)
+            else fix_ports(value)
+            for key, value in node.items()
+        }
+
+    files = render_files(fix_ports(values))
+    reserved = {str(fixed): str(port) for port, fixed in ports.items()}
+    return {
+        name: re.sub(r"\b\d{5}\b", lambda text: reserved.get(text[0], text[0]), file) for name, file in files.items()
+    }
+
+
 def write_keys(folder: Path, tenant: str, *lines: str) -> None:
     target = folder / "keys" / tenant
     target.mkdir(parents=True, exist_ok=True)
@@ -208,7 +232,7 @@ def start_gateway(
         port = port or own_port
         listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
         folder = Path(name)
-        for file, text in render_files(over(over(LOCAL, values), listen)).items():
+        for file, text in _render_with_ports(over(over(LOCAL, values), listen)).items():
             (folder / file).write_text(edit[file](text) if edit and file in edit else text)
         for file, text in (mounted or {}).items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -226,6 +250,8 @@ def start_gateway(
             stop_run(run, grace=1)
 
 
+FIXED_PORTS = range(64301, 64501)
+"""Above those that Linux gives to servers that ask for any port."""
 LOCAL: Values = {
     "autoscaling": {"kind": "None"},
     "replicas": 1,
