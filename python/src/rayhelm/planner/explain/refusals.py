@@ -8,7 +8,7 @@ from rayhelm.catalog import Catalog
 from rayhelm.errors import Fix, Problem
 from rayhelm.planner.explain.more_nodes import add_nodes, find_largest_host
 from rayhelm.planner.explain.several_pools import advise_several_pools
-from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.fit_fixes import FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 from rayhelm.planner.placement.allocate import count_possible_replicas
@@ -33,6 +33,7 @@ _FLEET_KEYS: Mapping[str, tuple[str, str]] = {
     "source": ("source", ""),
 }
 """Where a setting of `fit` is written in a model of the fleet file: key, and key below it."""
+_MORE_GPUS = frozenset({"tensor_parallel_size", "pipeline_parallel_size"})
 
 
 def report_no_fit(
@@ -111,12 +112,34 @@ def _list_split_fixes(
         return [Fix(path, "hardware", "or another pool, with whole GPUs")]
     if model_spec.utilization(1.0, seen) > seen:
         return [Fix(f"{root}.engine", {"gpu_memory_utilization": floor(seen * 90) / 100}, "or leave it out")]
-    answer = fit(
+    share = model_spec.declared.gpu_fraction or 1.0
+    found = _order_fixes(_fit_share(share, model_spec, split, known), split)
+    if share == 1:
+        return [_convert(fix, split, model_spec, loaded) for fix in found]
+    # A part of a GPU is never split over several, so these fixes need the whole one.
+    kept = [fix for fix in found if not _MORE_GPUS & fix.settings.keys()]
+    fixes = [_convert(fix, split, model_spec, loaded) for fix in kept]
+    whole = _fit_share(1.0, model_spec, split, known)
+    if whole.fits:
+        return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
+    more = [_convert(fix, split, model_spec, loaded) for fix in _order_fixes(whole, split) if fix not in kept]
+    return [*fixes, *(replace(fix, replaces=None if fix.command else f"{root}.gpuFraction") for fix in more)]
+
+
+def _order_fixes(answer: Fit, split: ModelSplit) -> list[FitFix]:
+    """Return the fixes of `fit`, those first that need no more GPUs than the pool has."""
+    return sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
+
+
+def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> Fit:
+    """Return the memory of a split with this share of each GPU."""
+    seen = split.gpu.memory_seen
+    return fit(
         model_spec.model,
         split.gpus,
         split.tp,
         split.pp,
-        gpu_memory_utilization=model_spec.utilization(model_spec.declared.gpu_fraction or 1.0, seen) / seen,
+        gpu_memory_utilization=model_spec.utilization(share, seen) / seen,
         max_model_len=model_spec.context,
         max_num_seqs=model_spec.pinned_int("max_num_seqs"),
         max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
@@ -125,11 +148,6 @@ def _list_split_fixes(
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
-    ordered = sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
-    fixes = [_convert(found, split, model_spec, loaded) for found in ordered]
-    if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
-        return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
-    return fixes
 
 
 def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str, loaded: LoadedFleet) -> Iterator[Fix]:
