@@ -280,6 +280,10 @@ def test_estimate_prints_intervals_and_the_basis(rayhelm: Rayhelm) -> None:
         (["--model", "Qwen/Qwen3-8B"], "--gpu is missing"),
         (["--model", "Qwen/Qwen3-8B", "--gpu", "L4-24G"], "L4-24GB"),
         (["--model", "Qwen/Qwen3-8B", "--gpu", "L4-24GB", "--engine", "eager"], "KEY=VALUE"),
+        (
+            ["--model", "Qwen/Qwen3-8B", "--gpu", "L4-24GB", "--engine", "max_num_seq=8"],
+            "vLLM has no argument `max_num_seq`; did you mean `max_num_seqs`",
+        ),
         (["--batch", "missing.jsonl"], "missing.jsonl"),
     ],
 )

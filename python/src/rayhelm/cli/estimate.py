@@ -59,7 +59,7 @@ def estimate_command(
         output_tokens=output_tokens,
         concurrency=concurrency,
         engine_version=vllm_version,
-        engine=_read_engine(engine or []),
+        engine=_read_engine(engine or [], is_pinned=vllm_version is None),
     )
     try:
         answer = answer_query(query)
@@ -87,12 +87,19 @@ def _answer_batch(path: Path) -> None:
         print(line)
 
 
-def _read_engine(given: list[str]) -> dict[str, Any]:
+def _read_engine(given: list[str], *, is_pinned: bool) -> dict[str, Any]:
+    """Return the arguments. Their names are those of the pinned version of vLLM; of another one they are not known."""
+    from rayhelm.catalog.engine_arguments import load_argument_schema
+    from rayhelm.spec.nearest import did_you_mean
+
+    known = load_argument_schema()["properties"] if given and is_pinned else {}
     arguments: dict[str, Any] = {}
     for pair in given:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise UsageError(f"`--engine {pair}` is not KEY=VALUE; write it like `--engine max_num_seqs=256`")
+        if known and key not in known:
+            raise UsageError(f"--engine: vLLM has no argument `{key}`; {did_you_mean(key, known)}".rstrip("; "))
         try:
             arguments[key] = json.loads(value)
         except json.JSONDecodeError:

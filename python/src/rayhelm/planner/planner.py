@@ -136,21 +136,34 @@ def _find_model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog)
     try:
         return resolve_online(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
-        raise FleetError([_locate_model(problem, path, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate_model(problem, path, spec.task, loaded) for problem in error.problems]) from None
 
 
-def _locate_model(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
+def _locate_model(problem: Problem, path: tuple[str | int, ...], task: str, loaded: LoadedFleet) -> Problem:
     """A problem of a name is one of the fleet file; one inside a config.json stays there."""
     if problem.path:
         return problem
     message = f"{problem.file}: {problem.message}" if problem.file else problem.message
-    fixes = [problem.fix, *problem.alternatives]
-    written = [fix for fix in fixes if isinstance(fix, Fix) and not fix.is_advice]
+    if problem.file and path[-1] == "source":
+        message += ". If it is a path in the container, `architecture` says what is there"
+    fixes = [fix for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix) and not fix.is_advice]
+    named = [fix for fix in fixes if fix.value is not None]
+    proposed = _propose_models([str(fix.value) for fix in named], task)
+    if named:
+        why = named[0].why
+        fixes = [Fix(value=each, why=why * (each == proposed[0])) for each in proposed]
     why = "a model of the same architecture, or the path of its config.json"
-    named = [fix.value for fix in written if fix.value is not None]
-    similar = str(named[0]) if named else next(iter(load_catalog().models())).id
-    first, *others = [*written, Fix("../architecture" if path[-1] == "source" else "", similar, why)]
+    similar = Fix("../architecture" if path[-1] == "source" else "", proposed[0], why)
+    first, *others = [*fixes, similar]
     return loaded.document.problem(path, message, first, alternatives=others)
+
+
+def _propose_models(named: Sequence[str], task: str) -> list[str]:
+    """Return ids of the catalog that the task can use: those that are named, else three others."""
+    known = load_catalog()
+    can_use = [model.id for model in known.models() if task in model.tasks or get_task(task).is_any_model_allowed]
+    ids = list(dict.fromkeys(known.model(name).id for name in named))
+    return [each for each in ids if each in can_use] or can_use[:3]
 
 
 def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:

@@ -1,5 +1,6 @@
 """Rules of the sources of models: URLs that can be read, and revisions that fit them."""
 
+import re
 from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
@@ -42,7 +43,7 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
             f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `pvc://CLAIM/PATH`,"
             " `oci://IMAGE@DIGEST`, a path in the container, or a URL that begins with `abfss://` or `azure://`,"
             " which Ray reads" + _AZURE * source.startswith(("az://", "wasb")),
-            Fix("", "s3://acme-models/llama-8b/v1"),
+            Fix("", _find_hub_id(source) or "s3://acme-models/llama-8b/v1"),
         )
     elif model.revision and len(model.revision) != _DIGITS.get(kind):
         if kind == "bucket":
@@ -59,3 +60,9 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
                 + _AZURE * source.startswith(("abfss://", "azure://"))
             )
             yield document.problem((*path, "revision"), why, Fix.removal())
+
+
+def _find_hub_id(url: str) -> str:
+    """Return the hub id in the address of a page of the hub, or in an `hf://` URL; else an empty text."""
+    found = re.match(r"(?:https?://(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)([\w.-]+/[\w.-]+)", url)
+    return found[1] if found else ""

@@ -191,6 +191,8 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if name not in known:
             near = nearest(name, [other for other in known if other not in fleet.services])
             fixes = [Fix(f"../{other}", document.value(path), replaces="") for other in near] or [Fix.removal()]
+            first = next(iter(document.value(("models",))))
+            fixes.append(Fix(f"/models.{first}.service", name, "for each model that belongs to it"))
             yield document.problem(path, f"no model has the service `{name}`", fixes[0], alternatives=fixes[1:])
         if service.tenant:
             yield from reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")

@@ -160,7 +160,8 @@ def read_text(path: Path) -> str:
         raise FleetError(Problem(f"no such file{_list(near)}", "", str(path), None, _SMALLEST)) from None
     except UnicodeDecodeError as error:
         line = read[: error.start].count(b"\n") + 1
-        fix = Fix(command=f"iconv -f ISO-8859-1 -t UTF-8 {path}", why="if it was written in that encoding")
+        encoding = "UTF-16" if read[:2] in (b"\xff\xfe", b"\xfe\xff") else "ISO-8859-1"
+        fix = Fix(command=f"iconv -f {encoding} -t UTF-8 {path}", why="if it was written in that encoding")
         raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, fix)) from None
     except OSError as error:
         readable = Fix(command=f"chmod u+r {path}")

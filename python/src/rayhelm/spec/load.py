@@ -32,9 +32,19 @@ def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
 
     `measured`: a file in place of the one that the fleet file names."""
     loaded = parse_fleet(read_document(path))
-    if loaded.fleet.measurements:
-        measured = measured or path.parent / loaded.fleet.measurements
-    return replace(loaded, measured=load_measurements(measured)) if measured else loaded
+    if measured:
+        return replace(loaded, measured=load_measurements(measured))
+    if not loaded.fleet.measurements:
+        return loaded
+    named = path.parent / loaded.fleet.measurements
+    try:
+        return replace(loaded, measured=load_measurements(named))
+    except FleetError as error:
+        if named.is_file():
+            raise
+        # The file is missing, so the key that names it is the place to look at.
+        found = [(f"{named}: {problem.message}", problem.fix) for problem in error.problems]
+        raise FleetError([loaded.document.problem(("measurements",), *each) for each in found]) from None
 
 
 def parse_fleet(document: Document) -> LoadedFleet:

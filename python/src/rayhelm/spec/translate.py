@@ -82,7 +82,16 @@ def _message_and_fixes(
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
         what = "a list" if isinstance(value, list) else "a mapping"
         return f"{describe_type(detail)}, not {what}", _sample(model, path)
+    if isinstance(value, str) and kind in ("int_type", "float_type") and (number := _read_number(value)) is not None:
+        return f"{describe_type(detail)}, not the text `{short(value)}`", Fix("", number, "without quotes")
     return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
+
+
+def _read_number(text: str) -> int | float | None:
+    """Return the number that a text in quotes has."""
+    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", text):
+        return None
+    return float(text) if "." in text else int(text)
 
 
 def _unknown_key(

@@ -18,6 +18,16 @@ _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "
 _BITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, "MB/s": 8e6, "GB/s": 8e9}
 _PRICE = {"USD/h": 1.0}
 _PRICE_OF_TRAFFIC = {"USD/GB": 1.0}
+_OTHER_SPELLINGS = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "msecs", "millis"), "ms"),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **{unit.removesuffix("B"): unit for unit in ("KiB", "MiB", "GiB", "TiB")},
+    **{f"{prefix}{end}": f"{prefix}bit/s" for prefix in "kMGT" for end in ("bps", "b/s", "bit")},
+    "$/h": "USD/h",
+}
+"""Units that others write, for the fix of a wrong one. They are not accepted: a fleet file has one spelling."""
 
 
 def _quantity(units: dict[str, float], what: str, example: str, most: str, *, free: bool = False) -> Any:
@@ -41,7 +51,8 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
         if value.strip().startswith("-"):
             raise Refusal(f"{what} cannot be negative", Fix("", example))
         if not (match := number_and_unit.match(value)):
-            raise Refusal(f"`{short(value)}` is not {what}; its units: {', '.join(units)}", Fix("", example))
+            fix = Fix("", _respell(value, units) or example)
+            raise Refusal(f"`{short(value)}` is not {what}; its units: {', '.join(units)}", fix)
         number = float(match[1]) * units[match[2]]
         if number <= 0 and not free:
             raise Refusal(f"{what} must be more than zero", Fix("", example))
@@ -51,6 +62,18 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}
     return BeforeValidator(parse), WithJsonSchema(schema)
+
+
+def _respell(value: str, units: dict[str, float]) -> str | None:
+    """The same quantity with one of the units; None if that unit is not clear. `gb/s` can mean bits or bytes."""
+    parts = re.fullmatch(r"\s*([0-9]*[1-9][0-9]*(?:\.[0-9]+)?)\s*(\S+)\s*", value)
+    if not parts:
+        return None
+    clear = {unit.lower(): unit for unit in units if "b/s" not in unit.lower()}
+    unit = _OTHER_SPELLINGS.get(parts[2]) or clear.get(parts[2].lower(), "")
+    if unit not in units or len(parts[1]) > 4:  # a long number can be above the limit
+        return None
+    return f"{parts[1]}{' ' * unit.startswith('USD')}{unit}"
 
 
 def _likely(units: dict[str, float]) -> list[str]:
