@@ -216,6 +216,14 @@ def test_plan_table_keeps_numbers_whole_in_a_narrow_terminal() -> None:
     assert "…" not in out.getvalue()
 
 
+def test_plan_table_keeps_names_whole_in_80_columns() -> None:
+    plan = plan_fleet(load_fleet(VALUES / "multi-node" / "fleet.yaml"))
+    out = io.StringIO()
+    Console(width=80, file=out).print(build_plan_table(plan))
+    for model in plan.models.values():
+        assert all(f" {word} " in out.getvalue() for word in (model.model, model.pool, model.gpu, model.split))
+
+
 RAYHELM = [sys.executable, "-c", "from rayhelm.cli import main; main()"]
 
 

@@ -88,3 +88,15 @@ def test_table_of_the_plan_has_latencies_with_intervals() -> None:
     assert "TTFT s" in out.getvalue()
     low, high = found.models["model"].estimate.tpot_interval_s or (0, 0)
     assert f"({low * 1000:.0f}-{high * 1000:.0f})" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "says"),
+    [
+        ("L4-24GB", "TPOT that of 32 requests in flight, each with 512 input and 128 output tokens"),
+        ("DGX-Spark-128GB", "one replica is planned, and there is no price per token"),
+    ],
+)
+def test_plan_without_traffic_says_which_load_its_speed_assumes(gpu: str, says: str) -> None:
+    model = one(f"{{gpu: {gpu}, nodes: 1}}", "{source: Qwen/Qwen3-8B, context: 4096, engine: {max_num_seqs: 32}}")
+    assert says in next(text for text in model.unknown if text.startswith("traffic"))

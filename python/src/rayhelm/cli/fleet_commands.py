@@ -197,7 +197,8 @@ def fleet_file(path: Path) -> Path:
 
 
 def build_plan_table(plan: "Plan") -> "Table":
-    """The models of a plan. In a narrow terminal words fold, and numbers stay whole."""
+    """The models of a plan, in cells of two lines so that the table fits 80 columns. Long names fold, and numbers stay
+    whole."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -208,9 +209,9 @@ def build_plan_table(plan: "Plan") -> "Table":
         title=f"{plan.fleet} · vLLM {plan.vllm_version}",
         title_justify="left",
     )
-    for column in ("model", "pool", "GPUs", "split"):
+    for column in ("model\non pool", "GPUs\nsplit"):
         table.add_column(column, overflow="fold")
-    for column in ("replicas", "context", "TTFT s\n(90 %)", "TPOT ms\n(90 %)", "USD/h", "USD/M\nout"):
+    for column in ("replicas\ncontext", "TTFT s\n(90 %)", "TPOT ms\n(90 %)", "USD/h", "USD/M\nout"):
         table.add_column(column, justify="right", no_wrap=True)
     for model in plan.models.values():
         table.add_row(*_row(model))
@@ -218,14 +219,12 @@ def build_plan_table(plan: "Plan") -> "Table":
 
 
 def _row(model: "ModelPlan") -> tuple[str, ...]:
+    split = f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else model.split
     hour, million = model.price_per_hour, model.price_per_million_output_tokens
     return (
-        model.model,
-        model.pool,
-        f"{model.gpus:g} x {model.gpu}",
-        f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else model.split,
-        f"{model.min_replicas}-{model.max_replicas}",
-        str(model.max_model_len),
+        f"{model.model}\n{model.pool}",
+        f"{model.gpus:g} x {model.gpu}\n{split}",
+        f"{model.min_replicas}-{model.max_replicas}\n{model.max_model_len}",
         _format_interval(model.estimate.ttft_s, model.estimate.ttft_interval_s, 1),
         _format_interval(model.estimate.tpot_s, model.estimate.tpot_interval_s, 1000),
         "?" if hour is None else f"{hour:.2f}",

@@ -78,7 +78,7 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
     record = _record(here)
     return Explanation(
         path="",
-        type=_type_name(here),
+        type=_type_name(_with_metadata(here, info)),
         description=_meaning(info) if info else _doc(root),
         default=_default(info),
         bounds=_bounds(info) if info else {},
@@ -115,6 +115,13 @@ def _renamed_to(key: str, where: str) -> str | None:
     return next((new for old, new in pairs if old == key), None)
 
 
+def _with_metadata(annotation: Any, info: FieldInfo | None) -> Any:
+    """The type with what pydantic keeps beside it: the unit of a quantity is there."""
+    if info is None or not info.metadata or _record(annotation):
+        return annotation
+    return Annotated[annotation, *info.metadata]
+
+
 def _record(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
@@ -138,9 +145,11 @@ def _type_name(annotation: Any) -> str:
     schema = TypeAdapter(annotation).json_schema() if not _record(annotation) else {}
     if schema:
         return _schema_type(schema)
-    record = _record(annotation)
-    name = record.__name__ if record else str(unwrap(annotation))
-    return f"map of name to {name}" if _is_map(annotation) else name
+    if _record(annotation):
+        # The names of the Python types mean nothing to a reader of YAML.
+        is_list = any(getattr(item, "__origin__", None) in (list, tuple) for item in alternatives(annotation))
+        return "map by name" if _is_map(annotation) else "list of maps" if is_list else "map"
+    return str(unwrap(annotation))
 
 
 def _schema_type(schema: dict[str, Any]) -> str:
@@ -170,8 +179,7 @@ def _default(info: FieldInfo | None) -> str:
 def _bounds(info: FieldInfo) -> dict[str, Any]:
     if _record(type_of(info)):
         return {}
-    bounded: Any = Annotated[type_of(info), *info.metadata] if info.metadata else type_of(info)
-    schema = TypeAdapter(bounded).json_schema()
+    schema = TypeAdapter(_with_metadata(type_of(info), info)).json_schema()
     keys = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
     options = [schema, *schema.get("anyOf", [])]
     return {key: option[key] for option in options for key in keys if key in option}

@@ -110,7 +110,7 @@ class Cluster(Record):
     image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
-    """FleetImage of heads, and of workers of pools without `image`; default: the stock image of Ray."""
+    """Image of heads, and of workers of pools without `image`; default: the stock image of Ray."""
     values: ChartValues = Field(default={}, examples=[{"dashboards": {"kind": "ConfigMap"}}])
     """Overrides: values of the chart `platform` of this cluster, merged last. What the plan decides is refused."""
 
@@ -191,7 +191,7 @@ class Pool(Record):
     image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
-    """FleetImage of the workers of this pool. AMD and Intel GPUs need their own: the default image is for CUDA."""
+    """Image of the workers of this pool. AMD and Intel GPUs need their own: the default image is for CUDA."""
     device_groups: ListOf[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(default=(), examples=[[44, 109]])
     """Group ids of the device files of AMD and Intel GPUs on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
     runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])

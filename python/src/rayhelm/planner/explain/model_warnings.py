@@ -87,11 +87,12 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         yield "decode speed without CUDA graphs: the estimate assumes that they are on"
     if chosen.price_per_hour is None:
         yield f"price of {', '.join(gpu.id for gpu in gpus)}: set `price` of the pool, USD per GPU and hour"
-    if model_spec.lengths.assumed and model_spec.generates:
+    if model_spec.lengths.assumed and chosen.capacity.tpot:
         lengths = model_spec.lengths
         yield (
-            f"traffic: one replica is planned. Speed and targets assume {lengths.prompt} input and {lengths.answer}"
-            " output tokens, and there is no price per token"
+            "traffic: one replica is planned. TTFT is that of one request alone, and TPOT that of"
+            f" {chosen.capacity.concurrency} requests in flight, each with {lengths.prompt} input and {lengths.answer}"
+            " output tokens. There is no price per token"
         )
     elif model_spec.lengths.assumed:
         yield "traffic: one replica is planned, and there is no price per token"
