@@ -54,7 +54,12 @@ def test_explain_has_the_unit_of_a_required_quantity() -> None:
 
 @pytest.mark.parametrize(
     ("path", "type"),
-    [("clusters.image", "map"), ("models.adapters", "map by name"), ("pools.hosts", "list of maps"), ("models.engine", "map")],
+    [
+        ("clusters.image", "map"),
+        ("models.adapters", "map by name"),
+        ("pools.hosts", "list of maps"),
+        ("models.engine", "map"),
+    ],
 )
 def test_explain_names_no_python_type(path: str, type: str) -> None:
     assert explain(path).type == type
