@@ -24,7 +24,7 @@ BEFORE = "before"
 """A RayCluster that was there before the policies."""
 BAD = [one for one in CASES if not one.good]
 IMMUTABLE = ("Pod", "Job")
-OF_METADATA = {"service-name", "dns-name", "pod-security-level"}
+OF_METADATA = {"service-name", "service-annotation", "dns-name", "pod-security-level"}
 """Rules that judge no field of the spec. An annotation of the RayCluster has its own case offline."""
 CONFLICT = 409
 
