@@ -145,11 +145,9 @@ def _type_name(annotation: Any) -> str:
     schema = TypeAdapter(annotation).json_schema() if not _record(annotation) else {}
     if schema:
         return _schema_type(schema)
-    if _record(annotation):
-        # The names of the Python types mean nothing to a reader of YAML.
-        is_list = any(getattr(item, "__origin__", None) in (list, tuple) for item in alternatives(annotation))
-        return "map by name" if _is_map(annotation) else "list of maps" if is_list else "map"
-    return str(unwrap(annotation))
+    record = _record(annotation)
+    name = record.__name__ if record else str(unwrap(annotation))
+    return f"map of name to {name}" if _is_map(annotation) else name
 
 
 def _schema_type(schema: dict[str, Any]) -> str:
