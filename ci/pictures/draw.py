@@ -12,7 +12,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.dates import AutoDateLocator, DateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, Wedge
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from .source import Json, Panel, Result, Series
 from .units import format_value
@@ -206,11 +206,15 @@ def _timeseries(figure: Figure, frame: Axes, panel: Panel) -> None:
     if custom["thresholdsStyle"]["mode"] == "off" and not any(any(_values(each)) for _, _, each in series):
         # Matplotlib's range of a constant 0 has ticks such as 0.045 requests.
         low, high = 0, 1
-    axes.set_ylim(defaults.get("min", low), defaults.get("max", high if high > 0 else 1))
+    is_logarithmic = "scaleDistribution" in custom
+    if is_logarithmic:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(defaults.get("min", low), defaults.get("max", high if high > 0 else 1))
     axes.yaxis.set_major_formatter(
         FuncFormatter(lambda value, _: format_value(float(f"{value:.6g}"), defaults["unit"]))
     )
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(LogLocator(numticks=5) if is_logarithmic else MaxNLocator(5))
     _time_axis(axes)
     _legend(frame, names, frame.get_position().height * figure.get_figheight())
 

@@ -102,6 +102,11 @@ class Stacking(Strict):
     group: Literal["A"]
 
 
+class LogScale(Strict):
+    type: Literal["log"]
+    log: Literal[2, 10]
+
+
 class TimeSeriesCustom(Strict):
     drawStyle: Literal["line"]
     lineInterpolation: Literal["linear", "stepAfter"]
@@ -111,6 +116,7 @@ class TimeSeriesCustom(Strict):
     spanNulls: Literal[False]
     stacking: Stacking
     thresholdsStyle: Mode
+    scaleDistribution: LogScale | None = None
 
 
 class TimelineCustom(Strict):

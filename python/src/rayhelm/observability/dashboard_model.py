@@ -207,6 +207,15 @@ class TimeSeries(Queried):
     """Draw the thresholds as dashed lines."""
     is_stepped: bool = False
     """Steps in place of slopes, for counts of things."""
+    is_logarithmic: bool = False
+    """Equal distances for equal ratios, where a few values are thousands of times the others. Needs `minimum=None`: 0 has no
+    place on this axis."""
+
+    @model_validator(mode="after")
+    def _has_no_zero_on_a_logarithmic_axis(self) -> Self:
+        if self.is_logarithmic and self.minimum == 0:
+            raise ValueError(f"panel {self.title}: a logarithmic axis cannot begin at 0")
+        return self
 
 
 class Stat(Queried):

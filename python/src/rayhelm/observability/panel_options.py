@@ -103,6 +103,7 @@ def _custom(panel: AnyPanel) -> Json:
                 "spanNulls": False,
                 "stacking": {"mode": "normal" if panel.is_stacked else "none", "group": "A"},
                 "thresholdsStyle": {"mode": "dashed" if panel.shows_thresholds else "off"},
+                **({"scaleDistribution": {"type": "log", "log": 10}} if panel.is_logarithmic else {}),
             }
         case StateTimeline():
             return {"lineWidth": 0, "fillOpacity": 70}

@@ -245,6 +245,8 @@ COSTS = Row(
             title="Cost of a million tokens",
             description="Whole cost of the last hour over its generated tokens, and over its prompt tokens. Both "
             "divide the same cost: do not add them. Dashed: the plan at its load.",
+            minimum=None,
+            is_logarithmic=True,  # a start has cost and hardly any tokens
             thresholds=informational(),
             no_value=NO_RULES,
             lines=(
