@@ -208,8 +208,8 @@ class TimeSeries(Queried):
     is_stepped: bool = False
     """Steps in place of slopes, for counts of things."""
     is_logarithmic: bool = False
-    """Equal distances for equal ratios, where a few values are thousands of times the others. Needs `minimum=None`: 0 has no
-    place on this axis."""
+    """Equal distances for equal ratios, where a few values are thousands of times the others. Needs `minimum=None`: 0
+    has no place on this axis."""
 
     @model_validator(mode="after")
     def _has_no_zero_on_a_logarithmic_axis(self) -> Self:
