@@ -19,6 +19,9 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if eq .dashboardFolder "rayhelm" }}
+{{- include "tenant.refuse" (dict "v" $v "id" "dashboard-folder" "words" dict) }}
+{{- end }}
 {{- if and (ne .podSecurity.level "restricted") (not .podSecurity.reason) }}
 {{- include "tenant.refuse" (dict "v" $v "id" "pod-security-reason" "words" (dict "level" .podSecurity.level)) }}
 {{- end }}
