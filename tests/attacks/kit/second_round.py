@@ -41,7 +41,7 @@ class _Row(BaseModel):
     since: str = ""
     """Version of KubeRay that has the field; the API server refuses an unknown one."""
     first: Literal["refused", "accepted"] = "refused"
-    """What the API server answered when it was tried first."""
+    """The answer before the rules of its round. Third round: computed offline."""
 
     def __str__(self) -> str:
         return f"{self.role}-{self.name}"

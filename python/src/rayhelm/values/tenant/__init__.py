@@ -52,8 +52,8 @@ class TenantValues(Values):
     dashboard_folder: Annotated[str, Field(pattern=r"^([A-Za-z0-9][-A-Za-z0-9 _]*)?$", max_length=63)] = ""
     """Folder of Grafana for dashboards of members: ConfigMaps with the label `grafana_dashboard` and the annotation
     `grafana_folder` of this value. Empty: the policy `tenant-objects` refuses them, because the sidecar of Grafana
-    reads them from all namespaces, and one could replace that of another tenant. Not `rayhelm`, and no other folder that
-    `dashboards.folder` of chart `platform` or another tenant has."""
+    reads them from all namespaces, and one could replace that of another tenant. Not `rayhelm`, and no
+    other folder that `dashboards.folder` of chart `platform` or another tenant has."""
     external_secrets: dict[SecretName, ExternalSecret] = {}
     """Secrets that the External Secrets operator creates, by name. Needs its CRDs (`external-secrets.io/v1`)."""
     kueue: Kueue = Kueue()
