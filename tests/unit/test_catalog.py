@@ -87,8 +87,15 @@ def test_short_gpu_name_is_refused_with_its_candidates(short: str, candidates: l
     with pytest.raises(FleetError) as error:
         load_catalog().gpu(short)
     (problem,) = error.value.problems
-    assert problem.message == f"unknown GPU '{short}'; it could be {', '.join(candidates)}"
+    assert problem.message == f"the catalog has no GPU '{short}'; similar: {', '.join(candidates)}"
     assert [fix.value for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix)] == candidates
+
+
+def test_quadro_rtx_is_not_taken_for_a_later_board() -> None:
+    with pytest.raises(FleetError) as error:
+        load_catalog().gpu("Quadro RTX 6000")
+    assert "similar" not in str(error.value.problems[0])
+    assert "could be" not in str(error.value.problems[0])
 
 
 def test_near_gpu_names_are_of_different_gpus() -> None:

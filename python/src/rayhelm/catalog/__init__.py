@@ -56,7 +56,7 @@ class Catalog:
                 raise
         first, *others = [Fix(value=gpu.id, why=_describe(gpu)) for gpu in candidates[:_MOST_CANDIDATES]]
         listed = ", ".join(gpu.id for gpu in candidates[:_MOST_CANDIDATES])
-        message = f"unknown GPU {shown(name)}; it could be {listed}"
+        message = f"the catalog has no GPU {shown(name)}; similar: {listed}"
         raise FleetError(Problem(message, fix=first, alternatives=tuple(others)))
 
     def explain_gpu_name(self, name: str) -> str:

@@ -8,8 +8,9 @@ from rayhelm.catalog.gpu import GpuKind
 
 __all__ = ["find_spelling", "list_candidates"]
 
-_FILLERS = frozenset({"nvidia", "geforce", "tesla", "quadro", "amd", "instinct", "intel", "generation"})
-"""Words of vendors that say nothing about the board."""
+_FILLERS = frozenset({"nvidia", "geforce", "tesla", "amd", "instinct", "intel", "generation"})
+"""Words of vendors that say nothing about the board. `Quadro` is not one: `Quadro RTX 6000` is another board than the
+RTX 6000 Ada."""
 
 
 def find_spelling(name: str, gpus: Sequence[GpuKind]) -> GpuKind | None:
@@ -20,7 +21,7 @@ def find_spelling(name: str, gpus: Sequence[GpuKind]) -> GpuKind | None:
 
 
 def list_candidates(name: str, gpus: Sequence[GpuKind]) -> list[GpuKind]:
-    """Return the GPUs that a name can be short for, the nearest first."""
+    """Return the GPUs with names like this one, or that it can be short for, the nearest first."""
     wanted, words = _join(name), _list_words(name)
     if len(wanted) < 2:
         return []

@@ -20,4 +20,7 @@ def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
 def _find_unpinned_models(loaded: LoadedFleet) -> Iterator[Problem]:
     message = "the admission policy `model-revision` refuses a model of a hub without `revision` or `unpinnedReason`"
     for name in list_unpinned_models(loaded.fleet, loaded.fleet.models):
+        if loaded.fleet.part_of(name):
+            # The model of a further pool has the line of the model with `pools`, which is reported.
+            continue
         yield loaded.document.problem(("models", name), message, UNPINNED_FIX, RULE)

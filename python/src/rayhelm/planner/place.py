@@ -159,8 +159,13 @@ class _OneByOne:
 
 
 def _sort_largest_first(model_specs: Sequence[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
-    """Return models with a pinned pool first, then large models before small ones: those with the least choice
-    first."""
+    """Return models with a pinned pool first, then those with `pools`, then the others, and large models before small
+    ones: those with the least choice first."""
     return sorted(
-        model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
+        model_specs,
+        key=lambda model_spec: (
+            model_spec.declared.pool is None,
+            bool(model_spec.declared.pools),
+            -count_weights(model_spec.model).bytes,
+        ),
     )

@@ -123,7 +123,8 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
         measured = loaded.measured.models.get(loaded.fleet.part_of(name) or name, ()) if loaded.measured else ()
         model_specs.append(ResolvedModelSpec(name, service, model, spec, constants, is_shared, measured))
     if problems:
-        raise FleetError(problems)
+        # A model with `pools` is checked once for each pool, and each check can find the same line of the file.
+        raise FleetError(list({(problem.path, problem.message): problem for problem in problems}.values()))
     return model_specs
 
 

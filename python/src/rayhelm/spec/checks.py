@@ -197,11 +197,7 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if service.tenant:
             yield from reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
     for name in known:
-        clusters = {
-            fleet.pools[pool].cluster
-            for model in fleet.models_of(name)
-            if (pool := fleet.models[model].pool) in fleet.pools
-        }
+        clusters = {cluster for model in fleet.models_of(name) if (cluster := fleet.pinned_cluster_of(model))}
         if len(clusters) > 1:
             last = fleet.models_of(name)[-1]
             derived = derive_kubernetes_name(last)

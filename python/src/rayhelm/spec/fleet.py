@@ -120,9 +120,14 @@ class Fleet(Record):
         return next((model for model, spec in self.models.items() if alias in spec.aliases), None)
 
     def pinned_cluster(self, model: str) -> str | None:
-        """Cluster of the pool that a model of the service of `model` pins, if any."""
-        pools = (self.models[each].pool for each in self.models_of(self.service_of(model)))
-        return next((self.pools[pool].cluster for pool in pools if pool in self.pools), None)
+        """Cluster of the pools that a model of the service of `model` pins, if any."""
+        clusters = map(self.pinned_cluster_of, self.models_of(self.service_of(model)))
+        return next((cluster for cluster in clusters if cluster), None)
+
+    def pinned_cluster_of(self, model: str) -> str | None:
+        """Cluster of `pool` or `pools` of the model itself. All `pools` are in one, which is checked."""
+        spec = self.models[model]
+        return next((self.pools[pool].cluster for pool in (spec.pool, *spec.pools) if pool in self.pools), None)
 
     def _served_beside(self, model: str) -> tuple[str, ...]:
         """Models that serve the same name and must be on the same cluster: all, unless the model with that name and

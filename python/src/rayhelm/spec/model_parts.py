@@ -11,6 +11,7 @@ from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Replicas, ServedAs
 from rayhelm.spec.names import derive_kubernetes_name, name_part
+from rayhelm.spec.overrides import ChartValues
 from rayhelm.spec.references import reference
 from rayhelm.spec.yaml_nodes import Path
 
@@ -106,7 +107,8 @@ def divide_models(fleet: Fleet, document: Document) -> tuple[Fleet, Document]:
             written["models", part] = ("models", name)
             first, own = fleet.service_of(name), derive_kubernetes_name(part)
             if first in services:
-                services[own] = services[first].model_copy(update={"aliases": None})
+                values = _select_values(services[first].values, fleet.application_of(name))
+                services[own] = services[first].model_copy(update={"aliases": None, "values": values})
                 written["services", own] = ("services", first)
     if not written:
         return fleet, document
@@ -116,6 +118,20 @@ def divide_models(fleet: Fleet, document: Document) -> tuple[Fleet, Document]:
         **keys | {"models": dict(sorted(models.items())), "services": dict(sorted(services.items()))},
     )
     return divided, replace(document, written=written)
+
+
+def _select_values(values: ChartValues, application: str) -> ChartValues:
+    """Return the `values` of a service that its models on a further pool can have: without worker groups, which are
+    those of the pools of the first service, and without the applications of other models."""
+    kept = {key: value for key, value in values.items() if key != "workerGroups"}
+    if not isinstance(serve := kept.pop("serve", None), dict):
+        # What is wrong here is reported for the first service.
+        return kept
+    selected = dict(serve)
+    for key in ("applications", "customApplications"):
+        if isinstance(entries := selected.pop(key, None), dict) and application in entries:
+            selected[key] = {application: entries[application]}
+    return {**kept, "serve": selected} if selected else kept
 
 
 def _further(name: str) -> dict[str, object]:

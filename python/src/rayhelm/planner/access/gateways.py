@@ -98,11 +98,11 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet, clus
 
 
 def _compute_shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
-    """Return the weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is
-    unknown."""
+    """Return the weight of each model by its estimated tokens per second, 100 for the fastest. If one is
+    unknown, by the part of the load: that of `pools`, and the same for models without them."""
     rates = {plan.model: plan.serving_replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
     if not all(rates.values()):
-        return dict.fromkeys(rates, 100)
+        rates = {plan.model: plan.load_share for plan in plans}
     return {model: max(1, round(100 * rate / max(rates.values()))) for model, rate in rates.items()}
 
 

@@ -109,9 +109,14 @@ def _explain_pool(choice: Choice) -> Reason:
 
 def _describe_share(share: LoadShare, model_spec: ResolvedModelSpec) -> str:
     others = " and ".join(f"`{name}`" for name in share.names if name != model_spec.name)
+    have = "have" if len(share.names) > 2 else "has"
+    filled = "one of the `pools` in the fleet file, which are filled in their order"
+    if model_spec.declared.replicas is None:
+        # The number of replicas can differ from `share.replicas`: the split is chosen again for this part of the load.
+        return f"{filled}; it has {share.part:.1%} of the requests, and {others} {have} the rest"
     return (
-        f"one of the `pools` in the fleet file, which are filled in their order: {share.replicas} of {share.planned}"
-        f" replicas, {share.part:.1%} of the requests; {others} has the others, and the gateway joins them"
+        f"{filled}: {share.replicas} of {share.planned} replicas, {share.part:.1%} of the requests; {others} {have}"
+        " the others, and the gateway joins them"
     )
 
 

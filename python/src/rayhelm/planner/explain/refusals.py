@@ -69,8 +69,9 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
     replicas = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
     is_pinned = model_spec.declared.replicas is not None or (pin and pin.prefill)
     load = "" if is_pinned else " for the planned load"
+    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
     message = (
-        f"model `{model_spec.name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
+        f"model `{name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
@@ -245,13 +246,15 @@ def _report_no_split(
     model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], loaded: LoadedFleet
 ) -> Problem:
     """Return the problem of pins that need more GPUs or hosts than any pool has, so that no split was tried."""
-    root, pin = f"/models.{model_spec.name}", model_spec.declared.parallelism
+    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
+    root, pin = f"/models.{name}", model_spec.declared.parallelism
     if not pools:
+        key = "pools" if model_spec.declared.pools else "pool"
         message = (
-            f"model `{model_spec.name}` is pinned to a pool of another cluster than its service, or than another"
+            f"model `{name}` is pinned to a pool of another cluster than its service, or than another"
             " model with the same served name"
         )
-        return loaded.document.problem(path, message, Fix.removal(f"{root}.pool", "or change `service`"))
+        return loaded.document.problem(path, message, Fix.removal(f"{root}.{key}", "or change `service`"))
     experts = " with expert parallelism" if pin and pin.expert else ""
     ranks = f"DP {pin.data} x " if pin and pin.data and pin.data > 1 else ""
     split = f"{ranks}TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
@@ -259,7 +262,7 @@ def _report_no_split(
         f"pool `{pool.name}` has {pool.node_count} hosts with {find_largest_host(pool)} GPUs on {pool.network}"
         for pool in pools
     )
-    message = f"model `{model_spec.name}`: no pool has the hosts for {split}. {have}"
+    message = f"model `{name}`: no pool has the hosts for {split}. {have}"
     most = max(find_largest_host(pool) for pool in pools)
     keys = {"tensor": 1, "data": min(pin.data, most)} if ranks and pin and pin.data else {"tensor": most}
     fix = Fix(f"{root}.parallelism", keys, "or remove `parallelism`: the planner then chooses")

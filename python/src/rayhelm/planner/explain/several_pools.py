@@ -86,7 +86,10 @@ def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], 
     others = [pool for pool in model_spec.declared.pools if pool != name]
     without = Fix("", others) if len(others) > 1 else Fix("../pool", others[0], replaces="")
     message = f"model `{model_spec.name}` has a replica at least on each of its `pools`: {_describe_room(full, True)}"
-    more = add_nodes(full.candidate, 1 + full.count_spare(1) - count_possible_replicas(full.candidate))
+    possible, spare = count_possible_replicas(full.candidate), full.count_spare(1)
+    if spare and possible:
+        message += f". It has room for {possible} in all, and `slo.capacityAvailability` needs {spare} more as spare"
+    more = add_nodes(full.candidate, 1 + spare - possible)
     return loaded.document.problem(("models", model_spec.name, "pools"), message, without, alternatives=[more])
 
 

@@ -35,7 +35,8 @@ def apply_overrides_of_service(
 
     def name(key: Key) -> Mapping[str, str]:
         model = next((each.model for each in models if {each.served_as, each.application} & set(key)), models[0].model)
-        names = {"service": service, "cluster": plan.services[service].cluster, "model": model}
+        in_file = loaded.fleet.part_of(model) or model
+        names = {"service": service, "cluster": plan.services[service].cluster, "model": in_file}
         return names | ({"pool": pools[key[1]]} if len(key) > 1 and key[1] in pools else {})
 
     placed = list_placed("ray-service", service, pools, loaded)
