@@ -142,6 +142,31 @@ def pause_process(gateway, seconds):
     os.kill(gateway.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.parametrize("tokens", [50_000, 150_000], ids=["partly-used", "overdrawn"])
+def test_metric_of_used_tokens_agrees_with_the_headers(environment, tokens):
+    """With a token per millisecond nothing is rounded. core.now() does not see a pause that is longer than a timer."""
+    _, one = environment
+    one.respond = respond
+    values = {"tenants": {"acme": {"tokensPerMinute": MINUTE}}, "rateLimitHeaders": {"enabled": True}}
+    with start_gateway(minimal_values(one, values)) as gateway:
+        name = next(NAMES)
+        body = {"model": "llama", "messages": [], "tokens": tokens}
+        assert gateway.request(CHAT, body, headers=[("X-Request-Id", name)]).status == 200
+        assert gateway.log_entry(name)["tokens"] == str(tokens)
+        pause_process(gateway, 1.5)
+        _, fewest, longest = limits_of(gateway.request("/v1/models"), "tokens")
+        used = find_used_tokens(gateway)
+        _, most, shortest = limits_of(gateway.request("/v1/models"), "tokens")
+    assert fewest <= max(0, MINUTE - used) <= most
+    assert shortest <= -(-used // 1000) <= longest
+
+
+def find_used_tokens(gateway):
+    _, text = gateway.request_metrics_port("/metrics/tenants")
+    (used,) = re.findall(r'^rayhelm_gateway_tokens_used\{tenant="acme"\} (\d+)$', text, re.MULTILINE)
+    return int(used)
+
+
 def test_refused_tokens_do_not_use_requests(environment):
     gateway, one = environment
     one.respond = respond

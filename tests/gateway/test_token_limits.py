@@ -4,7 +4,6 @@ The log has the counted tokens of each request. The tests of the limit replace t
 times of HAProxy's own clock only."""
 
 import json
-import re
 import threading
 import time
 from itertools import count
@@ -391,15 +390,6 @@ def test_limit_is_a_metric(gateway):
     text = gateway.request_metrics_port("/metrics/tenants")[1]
     assert f'rayhelm_gateway_limit{{tenant="acme",limit="tokens_per_minute"}} {MUCH}' in text
     assert 'rayhelm_gateway_limit{tenant="free",limit="tokens_per_minute"}' not in text
-
-
-def test_used_tokens_are_a_metric(one, environment):
-    with start_gateway(minimal_values(one, {"tenants": {"acme": {"tokensPerMinute": 100}}})) as gateway:
-        respond(one, b'{"usage": {"total_tokens": 10000}}')
-        assert count_tokens(gateway) == "10000"
-        _, text = gateway.request_metrics_port("/metrics/tenants")
-    (used,) = re.findall(r'tokens_used\{tenant="acme"\} (\d+)', text)
-    assert 9_000 < int(used) <= 10_000
 
 
 def test_without_a_limit_nothing_is_loaded(one):

@@ -48,7 +48,7 @@ local file = io.open("certificates.map")
 local certificates = file and Map.new("certificates.map", Map._str)
 if file then file:close() end
 
-local function build_page(converters)
+local function build_page(converters, fetches)
   local page = new_page()
   local tenants = core.proxies["tenants"].stktable:dump()
   local requests = core.proxies["requests"].stktable:dump()
@@ -103,8 +103,8 @@ local function build_page(converters)
   end
 
   if buckets then
-    local time = core.now()
-    local now = time.sec * 1000 + time.usec // 1000
+    -- The date with which buckets.lua counts; core.now() is no date.
+    local now = fetches:date(0, "ms")
     page.metric("rayhelm_gateway_tokens_used", "gauge", "Tokens that a tenant used and that are not refilled yet.")
     for _, limit in ipairs(limits) do
       if limit.tokens then
@@ -127,7 +127,7 @@ local function build_page(converters)
 end
 
 core.register_service("tenant_metrics", "http", function(applet)
-  local text = build_page(applet.c)
+  local text = build_page(applet.c, applet.f)
   applet:set_status(200)
   applet:add_header("content-type", "text/plain; version=0.0.4; charset=utf-8")
   applet:add_header("content-length", #text)
