@@ -16,6 +16,7 @@ from rayhelm.catalog import load_catalog
 from rayhelm.catalog.operators import load_amd, load_intel, load_nvidia
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.values.platform.gpus import NvidiaImages
+from rayhelm.versions import is_at_least, versions
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]
@@ -228,11 +229,18 @@ def test_every_operand_has_an_image() -> None:
     assert set(NvidiaImages().model_dump(by_alias=True)) == set(load_nvidia().operands)
 
 
+def test_pinned_operator_is_the_one_that_the_cluster_policy_is_written_for() -> None:
+    """It needs 25.10 or newer, in which the device plugin uses CDI."""
+    assert versions().charts["gpu-operator"].version == f"v{load_nvidia().version}"
+    assert is_at_least(load_nvidia().version, "25.10")
+
+
 @pytest.mark.parametrize("toolkit", [True, False])
 def test_toolkit_ignores_visible_devices_only_with_cdi_in_the_device_plugin(toolkit: bool) -> None:
     """Without CDI, and with a strategy of its own, the device plugin itself names GPUs in NVIDIA_VISIBLE_DEVICES."""
     spec = only(rendered({"nvidia": {"clusterPolicy": {"toolkit": toolkit}}}), "ClusterPolicy")["spec"]
-    assert spec["toolkit"]["env"] == [
+    assert spec["toolkit"]["enabled"] is toolkit
+    assert spec["toolkit"].get("env", []) == toolkit * [
         {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"}
     ]
     assert spec["cdi"] == {"enabled": True}

@@ -62,6 +62,13 @@ def test_notes_have_the_settings_of_the_chart_of_nvidia(notes: Any) -> None:
     assert "migManager.config.name" not in managed
 
 
+def test_notes_have_the_setting_of_nodes_with_a_toolkit_of_their_own(notes: Any) -> None:
+    setting = "accept-nvidia-visible-devices-envvar-when-unprivileged = false in /etc/nvidia-container-runtime/config.toml"
+    policy = {"manage": True, "toolkit": False}
+    assert setting in notes(over(GPUS, {"nvidia": {"clusterPolicy": policy}}))
+    assert setting not in notes(over(GPUS, {"nvidia": {"clusterPolicy": {**policy, "toolkit": True}}}))
+
+
 def test_notes_warn_that_time_slices_do_not_limit_memory(notes: Any) -> None:
     assert "Their memory is not limited" in notes(GPUS)
     assert "Each gets an equal part" in notes(over(GPUS, {"nvidia": {"pools": {"lab": {"strategy": "mps"}}}}))

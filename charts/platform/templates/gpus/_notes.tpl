@@ -18,6 +18,11 @@ DEVICE_LIST_STRATEGY=envvar in devicePlugin.env):
 {{- else }}
 
 NVIDIA's chart must not create a ClusterPolicy: install it with `--set clusterPolicy.deployCR=false`.
+{{- if not $nvidia.clusterPolicy.toolkit }}
+
+The operator installs no toolkit. So that NVIDIA_VISIBLE_DEVICES of an image gives it no GPUs, set
+accept-nvidia-visible-devices-envvar-when-unprivileged = false in /etc/nvidia-container-runtime/config.toml of the nodes.
+{{- end }}
 {{- end }}
 {{- range $name, $pool := $nvidia.pools }}
 {{- if $pool.mig }}

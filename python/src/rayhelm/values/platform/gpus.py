@@ -67,14 +67,15 @@ class ClusterPolicy(Values):
     """The operator's one ClusterPolicy."""
 
     manage: bool = False
-    """Create the ClusterPolicy in this chart. NVIDIA's own chart then needs `clusterPolicy.deployCR=false`. False:
-    NOTES has the values for NVIDIA's chart, so that it uses the ConfigMaps of this chart."""
+    """Create the ClusterPolicy in this chart. Needs operator 25.10 or newer. NVIDIA's own chart then needs
+    `clusterPolicy.deployCR=false`. False: NOTES has the values for NVIDIA's chart, so that it uses the ConfigMaps of
+    this chart."""
     name: ObjectName = "cluster-policy"
     """Name. The operator uses the oldest ClusterPolicy and ignores others."""
     driver: bool = True
     """The operator installs the driver. False: the image of the nodes has it."""
     toolkit: bool = True
-    """The operator installs the container toolkit. False: the image of the nodes has it."""
+    """The operator installs the container toolkit. False: the image of the nodes has it, and NOTES has its setting."""
     operands: NvidiaImages = NvidiaImages()
     """Images."""
 
