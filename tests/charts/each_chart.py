@@ -158,6 +158,8 @@ CHARTS = [
                 "scrape-annotation",
                 "application-duplicate",
                 "model-id-duplicate",
+                "model-image-kubernetes",
+                "bucket-stores",
             }
         ),
     ),
@@ -210,7 +212,7 @@ CHARTS = [
             {to_camel(name.replace("-", "_")) for name in load_policy_catalog()}
             | {name for about in load_policy_catalog().values() for name in about.lists}
         ),
-        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-exporter", *REMOVED}),
+        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-exporter", "rules-alert", "rules-label", *REMOVED}),
     ),
     Chart(
         name="argocd",

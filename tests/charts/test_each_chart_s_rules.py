@@ -68,10 +68,15 @@ def test_fix_is_accepted(chart: Chart, name: str, bad: Values) -> None:
     loaded = None if fix.startswith("helm ") else yaml.safe_load(fix)
     if not loaded:
         return
+    assert not has_null(loaded), "Helm keeps the null of a key that has no default"
     fixed = replaced(bad, loaded) if name in chart.needs_a_choice else over(bad, loaded)
     rule = chart.rules[name]
     version = {"kuberay": {"version": rule.until or rule.since}} if rule.until or rule.since else {}
     assert chart.broken(over(version, fixed), options_of(rule)) not in (name, "schema")
+
+
+def has_null(node: Any) -> bool:
+    return node is None or (isinstance(node, dict) and any(map(has_null, node.values())))
 
 
 @bad_of("schema")

@@ -55,7 +55,7 @@
 {{- $moved := replace "gs://" "s3://" .source }}
 {{- $fixed := dict .field $moved }}
 {{- if eq .pin .source }}
-{{- $fixed = dict .source nil $moved .revision }}
+{{- $fixed = printf "%s   # without %s" (dict $moved .revision | toJson) .source }}
 {{- end }}
 {{- if not .v.weights.download.bucket.credentialsSecret }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
