@@ -159,7 +159,6 @@ CHARTS = [
                 "application-duplicate",
                 "model-id-duplicate",
                 "model-image-kubernetes",
-                "bucket-stores",
             }
         ),
     ),
@@ -212,7 +211,9 @@ CHARTS = [
             {to_camel(name.replace("-", "_")) for name in load_policy_catalog()}
             | {name for about in load_policy_catalog().values() for name in about.lists}
         ),
-        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-exporter", "rules-alert", "rules-label", *REMOVED}),
+        needs_a_choice=frozenset(
+            {"pool-name", "mig-profile", "metric-exporter", "rules-alert", "rules-label", *REMOVED}
+        ),
     ),
     Chart(
         name="argocd",

@@ -70,9 +70,18 @@ def test_fix_is_accepted(chart: Chart, name: str, bad: Values) -> None:
         return
     assert not has_null(loaded), "Helm keeps the null of a key that has no default"
     fixed = replaced(bad, loaded) if name in chart.needs_a_choice else over(bad, loaded)
+    for key in re.findall(r"[#,] +without (\S+?)(?=,|$)", fix):
+        fixed = remove_key(fixed, key)
     rule = chart.rules[name]
     version = {"kuberay": {"version": rule.until or rule.since}} if rule.until or rule.since else {}
     assert chart.broken(over(version, fixed), options_of(rule)) not in (name, "schema")
+
+
+def remove_key(node: Any, key: str) -> Any:
+    """Values without a key, wherever it is."""
+    if not isinstance(node, dict):
+        return node
+    return {name: remove_key(below, key) for name, below in node.items() if name != key}
 
 
 def has_null(node: Any) -> bool:

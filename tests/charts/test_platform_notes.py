@@ -63,7 +63,9 @@ def test_notes_have_the_settings_of_the_chart_of_nvidia(notes: Any) -> None:
 
 
 def test_notes_have_the_setting_of_nodes_with_a_toolkit_of_their_own(notes: Any) -> None:
-    setting = "accept-nvidia-visible-devices-envvar-when-unprivileged = false in /etc/nvidia-container-runtime/config.toml"
+    setting = (
+        "accept-nvidia-visible-devices-envvar-when-unprivileged = false in /etc/nvidia-container-runtime/config.toml"
+    )
     policy = {"manage": True, "toolkit": False}
     assert setting in notes(over(GPUS, {"nvidia": {"clusterPolicy": policy}}))
     assert setting not in notes(over(GPUS, {"nvidia": {"clusterPolicy": {**policy, "toolkit": True}}}))

@@ -36,7 +36,9 @@
 {{- $sum := 0 }}
 {{- range $profile, $count := $pool.mig }}
 {{- $here := min (int $count) (get $layout $profile | default 0 | int) }}
-{{- $_ := set $kept $profile (ternary $here nil (gt $here 0)) }}
+{{- if gt $here 0 }}
+{{- $_ := set $kept $profile $here }}
+{{- end }}
 {{- $sum = add $sum $here }}
 {{- end }}
 {{- if gt $sum $most }}
@@ -45,6 +47,12 @@
 {{- end }}
 {{- end }}
 {{- if lt $most $asked }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-capacity" "words" (dict "path" $path "gpu" $pool.gpu "layout" (join " + " $layoutText) "name" $name "nearest" ($nearest | toJson))) }}
+{{- $removed := "" }}
+{{- range $profile, $_ := $pool.mig }}
+{{- if not (hasKey $nearest $profile) }}
+{{- $removed = printf "%s, without %s" $removed $profile }}
+{{- end }}
+{{- end }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-capacity" "words" (dict "path" $path "gpu" $pool.gpu "layout" (join " + " $layoutText) "name" $name "nearest" ($nearest | toJson) "removed" $removed)) }}
 {{- end }}
 {{- end }}
