@@ -51,10 +51,16 @@ def test_fix_of_a_bandwidth_does_not_take_bits_for_bytes(wrong: str, right: str)
     assert problem.fix.value == right
 
 
-@pytest.mark.parametrize(("wrong", "right"), [("2", 2), ("two", 1)])
+@pytest.mark.parametrize(("wrong", "right"), [("2", 2), ("two", 1), ("0", 1)])
 def test_number_in_quotes_is_proposed_without_them(wrong: str, right: int) -> None:
     problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {SMALL}, context: 4096, replicas: '{wrong}'}}")
     assert problem.fix.value == right
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("0.25", 0.25), ("7.5", 0.5)])
+def test_share_in_quotes_is_proposed_only_within_its_bounds(wrong: str, right: float) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {SMALL}, context: 4096, gpuFraction: '{wrong}'}}")
+    assert (problem.message, problem.fix.value) == (f"must be a number, not the text `{wrong}`", right)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,9 @@ def test_number_in_quotes_is_proposed_without_them(wrong: str, right: int) -> No
         (f"https://huggingface.co/{SMALL}", SMALL),
         (f"https://hf.co/{SMALL}/tree/main", SMALL),
         (f"hf://{SMALL}", SMALL),
+        ("https://huggingface.co/datasets/foo/bar", "s3://acme-models/llama-8b/v1"),
+        ("https://huggingface.co/acme/collections", "s3://acme-models/llama-8b/v1"),
+        ("https://huggingface.co/acme/collections-7b", "acme/collections-7b"),
         ("https://models.example/llama", "s3://acme-models/llama-8b/v1"),
     ],
 )

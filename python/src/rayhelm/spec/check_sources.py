@@ -64,5 +64,10 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
 
 def _find_hub_id(url: str) -> str:
     """Return the hub id in the address of a page of the hub, or in an `hf://` URL; else an empty text."""
-    found = re.match(r"(?:https?://(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)([\w.-]+/[\w.-]+)", url)
+    # These pages have no weights.
+    no_model = r"(?!(?:datasets|spaces|papers|collections|models|docs|blog)/)"
+    found = re.match(
+        rf"(?:https?://(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://){no_model}([\w.-]+/(?!collections(?![\w.-]))[\w.-]+)",
+        url,
+    )
     return found[1] if found else ""

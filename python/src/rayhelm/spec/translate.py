@@ -83,7 +83,8 @@ def _message_and_fixes(
         what = "a list" if isinstance(value, list) else "a mapping"
         return f"{describe_type(detail)}, not {what}", _sample(model, path)
     if isinstance(value, str) and kind in ("int_type", "float_type") and (number := _read_number(value)) is not None:
-        return f"{describe_type(detail)}, not the text `{short(value)}`", Fix("", number, "without quotes")
+        fix = Fix("", number, "without quotes") if _accepts(model, path, number) else _sample(model, path)
+        return f"{describe_type(detail)}, not the text `{short(value)}`", fix
     return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
 
 
@@ -131,15 +132,22 @@ def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, .
 
 def _quoted(value: bool | int | float, path: tuple[Step, ...], model: type[BaseModel]) -> Fix:
     """The value as text, if the field takes that text."""
-    found = field_at(model, path)
-    if not found:
-        return Fix("", short(value), "in quotes")
-    annotation: Any = Annotated[found[1].annotation, *found[1].metadata] if found[1].metadata else found[1].annotation
-    try:
-        TypeAdapter(annotation).validate_python(short(value))
-    except ValidationError:
+    if field_at(model, path) and not _accepts(model, path, short(value)):
         return _sample(model, path)
     return Fix("", short(value), "in quotes")
+
+
+def _accepts(model: type[BaseModel], path: tuple[Step, ...], value: object) -> bool:
+    """Return whether the types know the key and allow the value there."""
+    found = field_at(model, path)
+    if not found:
+        return False
+    annotation: Any = Annotated[found[1].annotation, *found[1].metadata] if found[1].metadata else found[1].annotation
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def _rename(fix: Fix, path: tuple[Step, ...], document: Document) -> Fix:
