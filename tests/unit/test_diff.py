@@ -173,7 +173,7 @@ def test_diff_of_an_added_model_installs_its_service() -> None:
             "tenant team is added and may call embed; its requests get 401 until Secret gateway-keys-team has its keys",
         ),
         (("requestsPerMinute: 60", "requestsPerMinute: 90"), "tenant apps: requestsPerMinute 60 -> 90"),
-        (("requestsPerMinute: 60", "tokensPerMinute: 9000"), "tenant apps: tokensPerMinute default -> 9000"),
+        (("requestsPerMinute: 60", "tokensPerMinute: 9000"), "tenant apps: tokensPerMinute no limit -> 9000"),
     ],
     ids=["added", "limit", "first limit"],
 )
@@ -189,6 +189,52 @@ def test_diff_names_tenants_and_models_that_are_added_and_removed() -> None:
     assert list(list_access_changes(before, after)) == expected
     (lost,) = list_access_changes(after, {"tenants": {"apps": {"models": ["chat"]}}})
     assert lost == "tenant apps may no longer call embed: its requests get 404"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({}, {"tokensPerMinute": 50000}, "tokensPerMinute no limit -> 50000"),
+        ({"requestsPerMinute": 6}, {}, "requestsPerMinute 6 -> default"),
+        ({}, {"maxOutputTokens": {"chat": 100}}, "maxOutputTokens of chat no limit -> 100"),
+        ({"maxBodyBytes": {"chat": 9}}, {"maxBodyBytes": {"chat": 5}}, "maxBodyBytes of chat 9 -> 5"),
+        ({"pinnedVersions": {"chat": "v1"}}, {}, "pinnedVersions of chat v1 -> by weight"),
+    ],
+)
+def test_diff_names_each_limit_of_a_tenant_that_changes(
+    before: dict[str, object], after: dict[str, object], expected: str
+) -> None:
+    first, last = ({"tenants": {"apps": {"models": ["chat"], **each}}} for each in (before, after))
+    assert list(list_access_changes(first, last)) == [f"tenant apps: {expected}"]
+
+
+TWO_POOLS = """\
+fleet: two
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]}}}
+pools:
+  reserved: {gpu: L40S-48GB, nodes: 5}
+  burst: {gpu: RTX-A6000-48GB, nodes: 4}
+models:
+  chat: {source: Qwen/Qwen3-8B, unpinnedReason: only rendered, context: 4096, replicas: 4, pools: [reserved, burst]}
+tenants:
+  apps: {models: [chat], requestsPerMinute: 6000}
+services:
+  chat: {tenant: apps}
+"""
+
+
+def test_diff_of_one_pool_less_fails_only_requests_in_flight() -> None:
+    burst = of(diff(("pools: [reserved, burst]", "pool: reserved"), before=TWO_POOLS), "chat-burst")
+    assert burst.effect == "uninstall"
+    assert burst.requests == "requests in flight on these replicas fail; the others of `chat` take new ones"
+    assert (burst.dangers, burst.advice) == (("removed",), ())
+
+
+def test_requests_of_models_without_others_fail_besides_those_in_flight() -> None:
+    models = [ModelReport(model=name, change="removed") for name in ("a", "b")]
+    text, is_risky = describe_requests("uninstall", models, {}, {"a": "chat"})
+    assert text.startswith("every request of b fails; requests in flight on these replicas fail; the others of `chat`")
+    assert is_risky
 
 
 def test_diff_of_a_second_cluster_keeps_the_services_of_the_first() -> None:

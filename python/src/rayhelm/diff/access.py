@@ -1,11 +1,14 @@
 """What a change of a gateway means for tenants: who may call what, and their limits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = ["list_access_changes"]
 
-_LIMITS = ("requestsPerMinute", "tokensPerMinute", "concurrency")
+_LIMITS = {"requestsPerMinute": "default", "tokensPerMinute": "no limit", "concurrency": "default"}
+"""Limits of a tenant, each with the meaning of its absence."""
+_BY_MODEL = {"maxOutputTokens": "no limit", "maxBodyBytes": "no limit", "pinnedVersions": "by weight"}
+"""Settings of a tenant for each of its models, each with the meaning of its absence."""
 
 
 def list_access_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -25,8 +28,23 @@ def list_access_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
             yield f"tenant {name} may also call {', '.join(added)}"
         if lost := sorted(old - new):
             yield f"tenant {name} may no longer call {', '.join(lost)}: its requests get 404"
-        for limit in _LIMITS:
-            values = [each[name].get(limit) for each in (first, last)]
-            if values[0] != values[1]:
-                shown = " -> ".join("default" if value is None else str(value) for value in values)
-                yield f"tenant {name}: {limit} {shown}"
+        yield from _list_limit_changes(f"tenant {name}", sorted(old & new), first[name], last[name])
+
+
+def _list_limit_changes(
+    tenant: str, models: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield a sentence for each limit, and for each setting of `models`, that differs."""
+    for limit, absent in _LIMITS.items():
+        before, after = (each.get(limit) for each in (old, new))
+        if before != after:
+            yield f"{tenant}: {limit} {_show(before, absent)} -> {_show(after, absent)}"
+    for limit, absent in _BY_MODEL.items():
+        for model in models:
+            before, after = ((each.get(limit) or {}).get(model) for each in (old, new))
+            if before != after:
+                yield f"{tenant}: {limit} of {model} {_show(before, absent)} -> {_show(after, absent)}"
+
+
+def _show(value: object, absent: str) -> str:
+    return absent if value is None else str(value)

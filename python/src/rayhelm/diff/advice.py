@@ -35,7 +35,8 @@ def advise_release(report: ReleaseReport, strategy: str) -> Iterator[str]:
             f"run two replicas of {', '.join(alone)} before the change, or edit the pods in the same change: then a new"
             " cluster takes over when it is ready"
         )
-    if report.effect in ("uninstall", "suspended"):
+    # Without the danger, other models with the same name take the requests.
+    if report.effect in ("uninstall", "suspended") and ("requests-at-risk" in report.dangers or not report.models):
         yield "move the clients to another model first (servedAs, versions of the gateway), then remove it"
     if "absorbed" in report.dangers:
         yield (

@@ -1,7 +1,7 @@
 """Compare two sides: what happens to each release."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -176,7 +176,7 @@ def _compare_service(
     effect = _pick_effect(before, after, forecast, change, objects)
     models = tuple(_list_models(effect, change, release.name, first, last, old, new))
     replicas = list_replicas(_read_config(first))
-    requests, is_risky = describe_requests(effect, models, replicas)
+    requests, is_risky = describe_requests(effect, models, replicas, _find_shared_names(models, release, old, new))
     delay = float((last or {}).get("spec", {}).get("rayClusterDeletionDelaySeconds", 60))
     seconds, basis = estimate_seconds(effect, models, replicas, delay)
     counts = count_gpus(before, first, old, new), count_gpus(after, last, new, old)
@@ -275,6 +275,24 @@ def _list_models(
             traffic = _find_traffic(plan, new) or _find_traffic(plan, old)
             seconds = plan.scaling.load_s if plan and kind in ("loaded", "restarted", "added") else None
             yield ModelReport(model=model, change=kind, load_seconds=seconds, requests_per_second=traffic)
+
+
+def _find_shared_names(models: Sequence[ModelReport], release: SideRelease, old: Side, new: Side) -> dict[str, str]:
+    """Return the name that clients send, by removed model, where another service of the cluster serves it before and
+    after the change."""
+    kept = set[str]()
+    if old.rendered and new.rendered:
+        kept = _list_names_elsewhere(old, release) & _list_names_elsewhere(new, release)
+    plans = _index_plans(old, release.name)
+    removed = [each.model for each in models if each.change == "removed"]
+    return {model: plans[model].served_as for model in removed if model in plans and plans[model].served_as in kept}
+
+
+def _list_names_elsewhere(side: Side, release: SideRelease) -> set[str]:
+    """Return the names that clients send of all models in other services of the cluster of a release."""
+    assert side.rendered
+    names = [each.name for each in side.releases.values() if each.cluster == release.cluster and each != release]
+    return {plan.served_as for name in names if name != release.name for plan in side.rendered.plan.of_service(name)}
 
 
 def _classify_model(model: str, effect: ReleaseEffect, change: ServeChange, *, is_there: bool) -> Any:

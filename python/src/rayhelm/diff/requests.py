@@ -37,14 +37,25 @@ def load_measured_failures() -> dict[str, MeasuredFailure]:
 
 
 def describe_requests(
-    effect: ReleaseEffect, models: Sequence[ModelReport], replicas: Mapping[str, int]
+    effect: ReleaseEffect,
+    models: Sequence[ModelReport],
+    replicas: Mapping[str, int],
+    shared_names: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Return the requests at risk as text, and whether requests can fail. `replicas`: before the change, by model."""
+    """Return the requests at risk as text, and whether new requests can fail. `replicas`: before the change, by model.
+    `shared_names`: names that clients send, by model, of models whose name others continue to serve."""
     rows = load_measured_failures()
     removed = [each for each in models if each.change == "removed"]
     if effect in ("uninstall", "suspended") or removed:
         lost = [each for each in models if each.change in ("removed", "loaded")] or models
-        return f"every request of {_join(lost)} fails{_sum_traffic(lost)}", bool(lost)
+        names = {shared_names[each.model]: None for each in lost if shared_names and each.model in shared_names}
+        others = " and ".join(f"`{name}`" for name in names)
+        shared = f"requests in flight on these replicas fail; the others of {others} take new ones"
+        lost = [each for each in lost if each.model not in (shared_names or {})]
+        if names and not lost:
+            return shared, False
+        failed = f"every request of {_join(lost)} fails{_sum_traffic(lost)}"
+        return (f"{failed}; {shared}" if names else failed), bool(lost)
     restarted = [each for each in models if each.change == "restarted"]
     alone = [each for each in restarted if replicas.get(each.model, 1) <= 1]
     if alone:
