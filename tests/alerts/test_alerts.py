@@ -21,6 +21,8 @@ def files_of(group: str) -> dict[str, str]:
 def test_alert_fires_only_in_its_firing_case(name: str, tmp_path: Path) -> None:
     alert = load_alerts()[name]
     kinds = ["firing"] if alert.always else ["firing", "silent", "idle"]
+    if alert.tests.firing_too:
+        kinds.append("firing_too")
     run_cases(tmp_path, files_of(alert.group), [case_of(alert, kind) for kind in kinds])
 
 

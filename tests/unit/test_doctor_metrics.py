@@ -31,11 +31,12 @@ def export(collector: FindingsCollector) -> set[str]:
 
 
 def test_metrics_count_findings_and_name_their_objects() -> None:
-    collector = FindingsCollector()
+    collector = FindingsCollector(500, 600)
     collector.report, collector.ended_at = REPORT, 1000.0
     assert export(collector) == {
         "rayhelm_doctor_failed_runs_total 0.0",
         "rayhelm_doctor_last_run_timestamp_seconds 1000.0",
+        "rayhelm_doctor_interval_seconds 600.0",
         'rayhelm_doctor_findings{check="quota",severity="critical"} 0.0',
         'rayhelm_doctor_findings{check="quota",severity="warning"} 2.0',
         'rayhelm_doctor_findings{check="nodes",severity="critical"} 0.0',
@@ -46,8 +47,12 @@ def test_metrics_count_findings_and_name_their_objects() -> None:
     }
 
 
-def test_metrics_before_the_first_run_report_no_health() -> None:
-    assert export(FindingsCollector()) == {"rayhelm_doctor_failed_runs_total 0.0"}
+def test_metrics_before_the_first_run_have_the_start_and_no_health() -> None:
+    assert export(FindingsCollector(500, 600)) == {
+        "rayhelm_doctor_failed_runs_total 0.0",
+        "rayhelm_doctor_last_run_timestamp_seconds 500.0",
+        "rayhelm_doctor_interval_seconds 600.0",
+    }
 
 
 def test_server_shows_findings_and_counts_runs_that_failed() -> None:

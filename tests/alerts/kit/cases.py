@@ -48,11 +48,11 @@ class Case:
 
 
 def case_of(alert: Alert, kind: str) -> Case:
-    """A case of an alert's own file: `firing`, `silent` or `idle`."""
+    """A case of an alert's own file: `firing`, `firing_too`, `silent` or `idle`."""
     given: AlertCase = getattr(alert.tests, kind)
-    labels = given.labels if kind == "firing" else {}
-    query = firing(alert.name, labels, find_variables(alert).values() if kind == "firing" else ())
-    expected = {query: {given.at: 1.0 if kind == "firing" else 0.0}}
+    fires = kind.startswith("firing")
+    query = firing(alert.name, given.labels if fires else {}, find_variables(alert).values() if fires else ())
+    expected: dict[str, dict[str, float | None]] = {query: {given.at: 1.0 if fires else 0.0}}
     return Case(f"{alert.name} {kind}", given.series, expected, alert.tests.step)
 
 

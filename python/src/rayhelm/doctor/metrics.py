@@ -5,7 +5,8 @@
 | `rayhelm_doctor_findings` | `check`, `severity` | findings of the last run; 0 without any |
 | `rayhelm_doctor_finding` | `check`, `severity`, `object` | 1 while the object has such a finding |
 | `rayhelm_doctor_check_state` | `check`, `state` | 1 for the state of each check |
-| `rayhelm_doctor_last_run_timestamp_seconds` | | end of the last run that reached the cluster, Unix time |
+| `rayhelm_doctor_last_run_timestamp_seconds` | | Unix time of the end of the last complete run; until then, start |
+| `rayhelm_doctor_interval_seconds` | | time between two runs |
 | `rayhelm_doctor_failed_runs_total` | | runs that could not reach the cluster, or read the fleet file |
 """
 
@@ -23,9 +24,11 @@ __all__ = ["FindingsCollector", "serve"]
 class FindingsCollector:
     """Exports the last report. `prometheus_client` calls `collect` for each scrape."""
 
-    def __init__(self) -> None:
+    def __init__(self, started_at: float, every_s: float) -> None:
         self.report: DoctorReport | None = None
-        self.ended_at = 0.0
+        # Without a first value, a doctor that never reaches the cluster has no age that an alert can compare.
+        self.ended_at = started_at
+        self.every_s = every_s
         self.failed_runs = 0
 
     def collect(self) -> "Iterator[Any]":
@@ -35,11 +38,12 @@ class FindingsCollector:
         yield CounterMetricFamily(
             "rayhelm_doctor_failed_runs", "Runs that could not reach the cluster.", self.failed_runs
         )
-        if self.report is None:
-            return
         yield GaugeMetricFamily(
             "rayhelm_doctor_last_run_timestamp_seconds", "End of the last run that reached the cluster.", self.ended_at
         )
+        yield GaugeMetricFamily("rayhelm_doctor_interval_seconds", "Time between two runs.", self.every_s)
+        if self.report is None:
+            return
         counts = Counter((each.check, str(each.severity)) for each in self.report.findings)
         findings = GaugeMetricFamily(
             "rayhelm_doctor_findings", "Findings of the last run.", labels=["check", "severity"]
@@ -75,7 +79,8 @@ def serve(
         raise MissingError(
             "the package `prometheus-client` is not installed", "pip install 'rayhelm[cluster]'    # serves metrics"
         ) from None
-    collector, registry, stop = FindingsCollector(), CollectorRegistry(), stop or threading.Event()
+    collector, registry = FindingsCollector(time.time(), every_s), CollectorRegistry()
+    stop = stop or threading.Event()
     registry.register(collector)
     try:
         server, thread = start_http_server(port, registry=registry)

@@ -193,10 +193,11 @@ def lost_certificate_lifetime(scope: Scope, by: By = (*GATEWAY, "secret")) -> st
 
 @query(unit="seconds", idle="no data")
 def outdated_certificate(scope: Scope) -> str:
-    """Services with a pod that is older than the certificate of their Serve port, with the time between both. Ray reads
-    the certificate when a pod starts."""
+    """Services with a pod whose containers are older than the certificate of their Serve port, with the time between
+    both. Ray reads the certificate when its container starts."""
     pod = "cluster, namespace, pod"
-    start = blocks.gauge("kube_pod_start_time", scope, by=(*NAMESPACE, "pod"), operator="max")
+    # A pod starts before its volumes are mounted: a certificate may be issued later and still be the mounted one.
+    start = blocks.gauge("kube_pod_container_state_started", scope, by=(*NAMESPACE, "pod"), operator="max")
     up = blocks.aggregate("max", blocks.vector("up", scope, f'{SERVICE_LABEL}!=""'), (*SERVICE, "pod"))
     oldest = blocks.aggregate("min", f"0 * {up} + on ({pod}) group_left () {start}", SERVICE)
     name = 'name=~".+-serve-tls"'

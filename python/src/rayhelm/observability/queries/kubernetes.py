@@ -13,6 +13,7 @@ __all__ = [
     "container_restarts",
     "doctor_age",
     "doctor_findings",
+    "doctor_interval",
     "down_targets",
     "failed_jobs",
     "firing_alerts",
@@ -121,8 +122,14 @@ def doctor_findings(scope: Scope, by: By = ("cluster", "check", "object")) -> st
 
 @query(unit="seconds", idle="value")
 def doctor_age(scope: Scope, by: By = (*CLUSTER, "job")) -> str:
-    """Time since rayhelm doctor last reached the cluster."""
+    """Time since rayhelm doctor last reached the cluster; if it never did, since it started."""
     return f"time() - {blocks.gauge('rayhelm_doctor_last_run_timestamp_seconds', scope, by=by, operator='max')}"
+
+
+@query(unit="seconds", idle="value")
+def doctor_interval(scope: Scope, by: By = (*CLUSTER, "job")) -> str:
+    """Time between two runs of rayhelm doctor."""
+    return blocks.gauge("rayhelm_doctor_interval_seconds", scope, by=by, operator="max")
 
 
 @query(unit="count", idle="no data")

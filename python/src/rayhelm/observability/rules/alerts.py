@@ -66,6 +66,8 @@ class AlertTests(Closed):
     step: PromDuration = "1m"
     """Time between samples, and between evaluations of the rules."""
     firing: AlertCase
+    firing_too: AlertCase | None = None
+    """Another case in which it fires, for another cause."""
     silent: AlertCase | None = None
     idle: AlertCase | None = None
 
