@@ -14,7 +14,11 @@ from testbed.live_metrics.recording.run import list_metrics
 COUNTER, GAUGE = 'ray_vllm_prompt_tokens_total{model_name="chat"}', 'up{job="ray"}'
 OF_AUTOSCALER = {"ray_cluster_active_nodes"}
 """Metrics that need the autoscaler of Ray, which a local endpoint does not have."""
-SINCE_THE_RECORDING = {"rayhelm_gateway_keys_read_timestamp_seconds"}
+SINCE_THE_RECORDING = {
+    "haproxy_server_http_responses_total",
+    "haproxy_server_status",
+    "rayhelm_gateway_keys_read_timestamp_seconds",
+}
 """Metrics that are newer than the recorded run; the next recording has them."""
 
 

@@ -346,8 +346,7 @@ OTHERS = Row(
 DASHBOARD = Dashboard(
     name="gateway",
     title="rayhelm: Gateway and tenants",
-    description="Requests, refusals, limits and tokens of tenants, versions of models, endpoints, remote gateways, "
-    "keys and certificates of the gateway.",
+    description="Requests, limits and tokens of tenants, versions, endpoints, remote gateways, certificates.",
     is_of_gateway=True,
     rows=(NOW, REQUESTS, TENANTS, ENDPOINTS, OTHERS),
 )
