@@ -22,12 +22,12 @@ from rayhelm.cluster.kubectl import KubectlError
 from rayhelm.rehearsal.without_gpus import LOAD_CLIENT
 from rayhelm.render.releases import Release
 from rayhelm.values.ray_service import RayServiceValues
-from shared.dashboard_queries import fill_variables, queries_of
+from shared.dashboard_queries import OF_UNUSED_FEATURES, fill_variables, queries_of
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
 DASHBOARDS = charts_dir().parent / "dashboards"
-WITHOUT_DATA = ("rayhelm:", "exception", "rejections", "spec_decode")
+WITHOUT_DATA = ("rayhelm:", "exception", "rejections", *OF_UNUSED_FEATURES)
 """Parts of queries without data here: no recording rules, no failed and no refused request, no speculative decoding."""
 TLS = "    serveTls: {certificateAuthority: {configMap: serve-ca}}\n"
 """What the fleet file gets for TLS."""

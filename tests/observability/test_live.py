@@ -21,7 +21,7 @@ from rayhelm.processes import TimedOut, wait_until
 from rayhelm.traffic.records import read_lines
 from rayhelm.traffic.summary import TrafficLog
 from shared.built import built_program
-from shared.dashboard_queries import fill_variables, queries_of
+from shared.dashboard_queries import OF_UNUSED_FEATURES, fill_variables, queries_of
 from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
@@ -53,7 +53,7 @@ ABSENT_EXPORTERS = {
 }
 """Exporters that a local endpoint without a GPU does not have, by file of the catalog."""
 WITHOUT_DATA = {
-    "ray_vllm_spec_decode_": "no model of the endpoint has speculative decoding",
+    **OF_UNUSED_FEATURES,
     'Name="GPU"': "no GPU",
     "rayhelm:gpu_xid_code": "no GPU",
     "ray_cluster_active_nodes": "the local endpoint has no autoscaler of Ray",

@@ -5,7 +5,18 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["fill_variables", "queries_of"]
+__all__ = ["OF_UNUSED_FEATURES", "fill_variables", "queries_of"]
+
+OF_UNUSED_FEATURES = {
+    "spec_decode_": "no model has speculative decoding",
+    "ray_vllm_nixl_": "no prefill and decode replicas",
+    'server=~"remote[.].+"': "no remote gateway",
+    "rayhelm_gateway_tokens_used": "no tenant with tokensPerMinute",
+    "rayhelm_gateway_token_keys_read_timestamp_seconds": "no OIDC",
+    "rayhelm_gateway_certificate_not_after_timestamp_seconds": "no TLS at the gateway",
+    "ALERTS{": "no alert fires",
+}
+"""Parts of queries that have no data in the fleets that tests run, and why."""
 
 
 def queries_of(dashboard: Path) -> dict[str, str]:
