@@ -28,7 +28,7 @@ FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
 DASHBOARDS = charts_dir().parent / "dashboards"
 WITHOUT_DATA = ("rayhelm:", "exception", "rejections", *OF_UNUSED_FEATURES)
-"""Parts of queries without data here: no recording rules, no failed and no refused request, no speculative decoding."""
+"""Parts of queries without data here: no recording rules, no failed and no refused request, and what is not used."""
 TLS = "    serveTls: {certificateAuthority: {configMap: serve-ca}}\n"
 """What the fleet file gets for TLS."""
 PLAIN_HTTP = """
