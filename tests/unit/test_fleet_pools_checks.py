@@ -169,3 +169,8 @@ def test_applications_of_other_models_stay_with_the_first_service() -> None:
     found = load(fleet("replicas: 4, pools: [a, b], service: shared", more)).fleet.services
     assert sorted(found["shared"].values["serve"]["applications"]) == ["chat", "other"]
     assert found["chat-b"].values == {"serve": {"applications": {"chat": {"models": {"chat": {"y": 1}}}}}}
+
+
+def test_list_with_a_wrong_item_is_not_called_too_short() -> None:
+    (found,) = problems(f"{APART}  q: {{{SOURCE}, pools: [eu-l4, [eu-a]]}}\n")
+    assert found.message == "must be text, not a list"

@@ -30,7 +30,8 @@ def translate_errors(error: ValidationError, document: Document, model: type[Bas
     problems: dict[tuple[Step, ...], Problem] = {}
     entered = {path[:end] for path, _ in details for end in range(len(path))}
     for path, detail in details:
-        if path in entered and detail["type"].endswith("_type"):
+        # Pydantic counts only the items that are right: a list with a wrong one can be long enough.
+        if path in entered and (detail["type"].endswith("_type") or detail["type"] == "too_short"):
             continue
         problems.setdefault(path, _problem(detail, path, document, model))
     return sorted(problems.values(), key=lambda problem: problem.line or 0)
