@@ -152,6 +152,7 @@ CHARTS = [
             {
                 *REMOVED,
                 "engine-extra",
+                "adapter-duplicate",
                 "reserved-env",
                 "resource-name",
                 "annotation-reserved",

@@ -10,7 +10,8 @@
 {{- range $id, $model := .models }}
 {{- range $model.aliases }}
 {{- if or (hasKey $v.models .) (hasKey $named .) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "model" $id "alias" . "others" (join ", " (without $model.aliases .)))) }}
+{{- $others := eq (get $named .) $id | ternary (uniq $model.aliases) (without $model.aliases .) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "model" $id "alias" . "others" (join ", " $others))) }}
 {{- end }}
 {{- $_ := set $named . $id }}
 {{- end }}

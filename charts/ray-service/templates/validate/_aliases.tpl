@@ -7,7 +7,8 @@
 {{- $taken := .taken }}
 {{- range $model.aliases }}
 {{- if or (has . $taken) (ne (len (uniq $model.aliases)) (len $model.aliases)) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "path" $path "name" . "others" (without $model.aliases .))) }}
+{{- $others := has . $taken | ternary (without $model.aliases .) (uniq $model.aliases) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "path" $path "name" . "others" (join ", " $others))) }}
 {{- end }}
 {{- end }}
 {{- if $model.aliases }}
