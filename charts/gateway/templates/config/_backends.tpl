@@ -10,7 +10,7 @@
 {{- $number := 0 }}
 {{- $salted := include "gateway.saltedModels" . | fromJsonArray }}
 {{- range $id, $model := $v.models }}
-{{- range $name, $version := $model.versions }}
+{{- range $name, $version := include "gateway.servedHere" $model | fromJson }}
 {{- $several := gt (len $version.endpoints) 1 }}
 {{- $remotes := include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
 {{- /* With remote gateways the first available backup server is used: theirs, then the endpoints without a health check. */}}

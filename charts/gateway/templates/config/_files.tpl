@@ -7,7 +7,7 @@
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
 {{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
 {{- $sections := list }}
-{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configRemotes" "configMetrics" }}
+{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configForwarded" "configRemotes" "configMetrics" }}
 {{- with include (printf "gateway.%s" .) $data | trim }}
 {{- $sections = append $sections . }}
 {{- end }}

@@ -11,7 +11,7 @@
 {{- include "gateway.arguments" (dict "template" "gateway.remoteServers" "given" . "names" (list "v" "id" "name" "version" "remotes")) -}}
 {{- $names := dict "model" .id "version" .name }}
 {{- $backend := include "gateway.backend" $names }}
-{{- $spill := int (get .v.models .id).spillAbove }}
+{{- $spill := .version.endpoints | empty | ternary 0 (get .v.models .id).spillAbove | int }}
 {{- if $spill }}
 {{- $count := "int(0)" }}
 {{- range $key, $_ := .version.endpoints }}
@@ -21,9 +21,10 @@ http-request set-var(txn.flight{{ $key | sha256sum | trunc 8 }}) srv_conn({{ $ba
 http-request set-var(txn.leaves) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
 {{- end }}
 {{- include "gateway.remoteShares" (dict "v" .v "names" $names "backend" $backend "version" .version "remotes" .remotes) }}
+{{- $backup := .version.endpoints | empty | ternary "" " backup" }}
 {{- range .remotes }}
 {{- $remote := include "gateway.remoteName" (merge (dict "remote" .) $names) }}
-server remote.{{ . }} {{ include "gateway.remoteSocket" (dict "v" $.v "name" $remote) }} backup track {{ $remote }}/{{ . }}
+server remote.{{ . }} {{ include "gateway.remoteSocket" (dict "v" $.v "name" $remote) }}{{ $backup }} track {{ $remote }}/{{ . }}
 {{- end }}
 {{- end }}
 

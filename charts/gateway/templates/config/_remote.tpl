@@ -28,10 +28,12 @@ acl up.{{ $.backend }} srv_is_up({{ $.backend }}/{{ $key }})
 {{- end }}
 {{- end }}
 
-{{- /* Conditions under which no endpoint of a version is available. Takes (dict id name version). */ -}}
+{{- /* Conditions under which no endpoint of a version is available: none for one without endpoints. Takes (dict id name version). */ -}}
 {{- define "gateway.isDown" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.isDown" "given" . "names" (list "id" "name" "version")) -}}
+{{- if .version.endpoints }}
 {{- printf " !up.%s" (include "gateway.backend" (dict "model" .id "version" .name)) }}
+{{- end }}
 {{- end }}
 
 {{- /* After the limits: those of a remote gateway are in limits.map as `@NAME`, because the first gateway counts its tenant. */ -}}
@@ -46,7 +48,9 @@ http-request set-log-level silent if is_remote { path_beg /-/ready/ }
 {{- $backend := include "gateway.backend" (dict "model" $id "version" $name) }}
 {{- include "gateway.isUp" (dict "backend" $backend "version" $version) }}
 http-request return status 503 content-type text/plain string "no endpoint is available" if is_remote { path /-/ready/{{ $id }}/{{ $name }} }{{ include "gateway.isDown" (dict "id" $id "name" $name "version" $version) }}
+{{- if $version.endpoints }}
 http-request return status 200 content-type text/plain string ok if is_remote { path /-/ready/{{ $id }}/{{ $name }} }
+{{- end }}
 {{- end }}
 {{- end }}
 http-request set-var(txn.tenant) req.fhdr(x-rayhelm-tenant) if is_remote

@@ -1,6 +1,6 @@
 {{- /* A `cache_salt` for each tenant, set by salt.lua. Rendered only if several tenants may call a model of vLLM. */ -}}
 
-{{- /* Models whose prefix cache is separate for each tenant. Takes (dict v tasks). */ -}}
+{{- /* Models whose prefix cache is separate for each tenant; the remote gateway sets the salt of one without endpoints. Takes (dict v tasks). */ -}}
 {{- define "gateway.saltedModels" -}}
 {{- $tenants := dict }}
 {{- range .v.tenants }}
@@ -10,7 +10,7 @@
 {{- end }}
 {{- $found := list }}
 {{- range $id, $model := .v.models }}
-{{- if and (get $.tasks $model.task).has_cache_salt (gt (get $tenants $id | default 0 | int) 1) (not $model.prefixCache.sharedReason) }}
+{{- if and (include "gateway.servedHere" $model | fromJson) (get $.tasks $model.task).has_cache_salt (gt (get $tenants $id | default 0 | int) 1) (not $model.prefixCache.sharedReason) }}
 {{- $found = append $found $id }}
 {{- end }}
 {{- end }}

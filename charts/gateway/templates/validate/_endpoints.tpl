@@ -3,8 +3,11 @@
 {{- range $id, $model := .models }}
 {{- range $name, $version := $model.versions }}
 {{- $path := printf "models.%s.versions.%s" $id $name }}
-{{- if not $version.endpoints }}
+{{- if not (or $version.endpoints (include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "version-endpoints" "words" (dict "path" $path "model" $id "version" $name)) }}
+{{- end }}
+{{- if and $version.endpoints (not $version.routePrefix) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "version-route" "words" (dict "model" $id "version" $name)) }}
 {{- end }}
 {{- range $key, $end := $version.endpoints }}
 {{- $path := printf "%s.endpoints.%s" $path $key }}
@@ -47,7 +50,7 @@
 {{- range $other, $second := $v.models }}
 {{- if and (ne $other $id) (or (eq $model.task "custom") (include "gateway.isUnread" (dict "tasks" $tasks "model" $second))) }}
 {{- range splitList "\n" (include "gateway.applications" $second | trim) }}
-{{- if has . $mine }}
+{{- if and . (has . $mine) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "unread-body-shared" "words" (dict "model" $id "other" $other "version" (keys $model.versions | sortAlpha | first) "route" (printf "/%s-app" (replace "/" "-" $id)))) }}
 {{- end }}
 {{- end }}

@@ -35,11 +35,16 @@
 {{- end }}
 {{- range $id, $model := .models }}
 {{- $remotes := list }}
-{{- range $name, $_ := $model.versions }}
+{{- $local := false }}
+{{- range $name, $version := $model.versions }}
+{{- $local = or $local (not (empty $version.endpoints)) }}
 {{- $remotes = concat $remotes (include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray) }}
 {{- end }}
 {{- if and $model.spillAbove (not $remotes) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "spill-without-remote" "words" (dict "model" $id)) }}
+{{- end }}
+{{- if and $model.spillAbove (not $local) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "spill-without-endpoint" "words" (dict "model" $id)) }}
 {{- end }}
 {{- end }}
 {{- end }}

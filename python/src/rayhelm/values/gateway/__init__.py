@@ -54,8 +54,8 @@ class GatewayValues(PodSettings):
     models: dict[ModelId, Model] = {}
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
     remote_gateways: dict[Name, RemoteGateway] = {}
-    """Gateways of other clusters that serve the same models, by name. They must have the same tenants. The limits of a
-    tenant count at the gateway that it calls."""
+    """Gateways of other clusters that serve models of `models`, by name. They must have the same tenants. The limits of
+    a tenant count at the gateway that it calls."""
     upstream_tls: UpstreamTls = UpstreamTls()
     """TLS from the gateway to endpoints with `tls: true`."""
     prefix_cache: PrefixCache = PrefixCache()

@@ -49,10 +49,12 @@ class Version(Values):
     weight: Annotated[int, Field(ge=0, le=100)] = 100
     """Percent of the requests that name no version. All versions of a model add up to 100. 0: reached by name
     only, and not by tenants with another pinned version."""
-    route_prefix: Route
-    """Path of the Serve application: its `routePrefix` in the `ray-service` release, by default `/<application>`."""
+    route_prefix: Route | Literal[""] = ""
+    """Path of the Serve application: its `routePrefix` in the `ray-service` release, by default `/<application>`.
+    Required with `endpoints`."""
     endpoints: dict[Name, Endpoint] = {}
-    """Servers of this version, by name."""
+    """Servers of this version, by name. Empty: every request is forwarded to a gateway in `remoteGateways` that serves
+    the version."""
 
 
 class Session(Values):

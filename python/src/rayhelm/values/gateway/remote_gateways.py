@@ -1,4 +1,4 @@
-"""Gateways of other clusters that serve the same models."""
+"""Gateways of other clusters, and the models that they serve."""
 
 from typing import Annotated, Literal
 
@@ -50,8 +50,9 @@ class RemoteGateway(Values):
     model_weights: dict[ModelId, Weight] = {}
     """The same for single models, by name."""
     models: dict[ModelId, VersionNames] = {}
-    """Versions that it serves, by model. Their requests are forwarded when no endpoint is available here, or above
-    `models.*.spillAbove`. Empty: this gateway accepts its requests and forwards none."""
+    """Versions that it serves, by model. Their requests are forwarded when no endpoint is available here, above
+    `models.*.spillAbove`, and always if the version has no endpoint here. Empty: this gateway accepts its requests and
+    forwards none."""
     cidrs: list[Cidr] = []
     """Addresses of `host`; the NetworkPolicy allows egress to them."""
 
