@@ -21,14 +21,14 @@ class Side:
     gateway: GatewayProcess
     upstream: Upstream
 
-    def is_up(self, server: str) -> bool:
+    def is_up(self, server: str, model: str = "llama") -> bool:
         """Return whether a server of the model's backend is available."""
         text = self.gateway.request_metrics_port("/metrics")[1]
-        wanted = f'haproxy_server_status{{proxy="llama:stable",server="{server}",state="UP"}} 1'
+        wanted = f'haproxy_server_status{{proxy="{model}:stable",server="{server}",state="UP"}} 1'
         return wanted in text
 
-    def wait_until(self, server: str, *, up: bool) -> None:
-        wait_for(lambda: self.is_up(server) == up, f"{server} is {'up' if up else 'down'}")
+    def wait_until(self, server: str, *, up: bool, model: str = "llama") -> None:
+        wait_for(lambda: self.is_up(server, model) == up, f"{server} is {'up' if up else 'down'}")
 
     def write_remote_key(self, remote: str, key: str) -> None:
         """Replace the key that this gateway sends."""
