@@ -9,7 +9,7 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, warn
 from rayhelm.cli.overrides_table import build_overrides_table
-from rayhelm.cli.tenant_table import build_tenant_table, joined_names
+from rayhelm.cli.tenant_table import build_tenant_table, forwarded_names, joined_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,7 +92,7 @@ def plan_command(
         console().print(build_alternatives_table(plan, found))
     if plan.tenants:
         console().print(build_tenant_table(plan))
-        for text in joined_names(plan):
+        for text in (*joined_names(plan), *forwarded_names(plan)):
             console().print(text, soft_wrap=True, highlight=False)
     if plan.overrides:
         console().print(build_overrides_table(plan))

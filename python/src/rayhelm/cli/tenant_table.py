@@ -7,9 +7,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from rayhelm.planner.plan import Plan, TenantPlan, VersionPlan
+    from rayhelm.planner.plan import Plan, RemotePlan, TenantPlan, VersionPlan
 
-__all__ = ["build_tenant_table", "joined_names"]
+__all__ = ["build_tenant_table", "forwarded_names", "joined_names"]
 
 
 def build_tenant_table(plan: "Plan") -> "Table":
@@ -56,9 +56,23 @@ def joined_names(plan: "Plan") -> "Iterator[str]":
     """A sentence for each model name that several models serve, with the weight of each version."""
     for gateway in plan.gateways.values():
         for name, versions in gateway.versions.items():
-            if sum(len(version.models) for version in versions.values()) == 1:
+            if sum(len(version.models) for version in versions.values()) <= 1:
                 continue
             yield f"{name}: {', '.join(_version(version, found) for version, found in versions.items())}"
+
+
+def forwarded_names(plan: "Plan") -> "Iterator[str]":
+    """A sentence for each model that a gateway forwards to other clusters, with the way to them."""
+    for cluster, gateway in plan.gateways.items():
+        for name in gateway.forwarded:
+            ways = ", ".join(_describe_way(*found) for found in gateway.remotes.items() if name in found[1].models)
+            yield f"{name}: the gateway of {cluster} forwards every request to {ways}"
+
+
+def _describe_way(other: str, remote: "RemotePlan") -> str:
+    latency = "unknown" if remote.latency_s is None else f"{remote.latency_s * 1000:.3g} ms"
+    price = "unknown" if remote.price_per_gigabyte is None else f"{remote.price_per_gigabyte:.3g} USD/GB"
+    return f"{other} (round trip {latency}, traffic {price})"
 
 
 def _version(name: str, found: "VersionPlan") -> str:

@@ -157,8 +157,7 @@ class ModelPlan(Closed):
     tensor_parallel_size: int
     pipeline_parallel_size: int
     data_parallel_size: int = 1
-    """Ranks of a replica, each with its own attention and KV cache. `max_num_seqs` and `max_num_batched_tokens` are
-    those of one rank."""
+    """Ranks of a replica, each with its own attention, KV cache, `max_num_seqs` and `max_num_batched_tokens`."""
     expert_parallel: bool = False
     """Each GPU of a stage holds whole experts, instead of a part of each."""
     prefill_decode: PrefillDecodePlan | None = None
@@ -282,8 +281,7 @@ class VersionPlan(Closed):
     weight: int
     """Percent of the requests without a version."""
     models: dict[str, int]
-    """Models of the fleet file that serve it, each with its load balancing weight: 100 for the one with the most
-    estimated tokens per second, and for all if that is unknown."""
+    """Models of the cluster that serve it, each with its weight: 100 for the most estimated tokens per second."""
 
 
 class RemotePlan(Closed):
@@ -301,7 +299,7 @@ class RemotePlan(Closed):
     secret: str
     """Secret with the key that this gateway sends, and the hashes of those that it accepts from the other one."""
     models: dict[str, tuple[str, ...]]
-    """Versions that both serve, by served model name."""
+    """Versions that this gateway forwards to it, by served model name."""
     latency_s: float | None
     """Round trip, seconds; None if unknown."""
     price_per_gigabyte: float | None
@@ -320,6 +318,8 @@ class GatewayPlan(Closed):
     """URL for clients: the host if there is one, else the name of the Service."""
     models: tuple[str, ...]
     """Served model names that a tenant may call."""
+    forwarded: tuple[str, ...] = ()
+    """Those of them that only other clusters serve: their versions have no models here."""
     versions: dict[str, dict[str, VersionPlan]]
     """Versions of each, by name."""
     tenants: tuple[str, ...]
@@ -327,7 +327,7 @@ class GatewayPlan(Closed):
     prefix_caches: dict[str, str] = {}
     """By served model name of several tenants: why they share the prefix cache; empty: each has its own."""
     remotes: dict[str, RemotePlan] = {}
-    """Gateways of other clusters that serve the same models, by cluster."""
+    """Gateways of other clusters, by cluster."""
     spill_above: dict[str, int] = {}
     """Requests in flight per pod from which on further ones are forwarded, by served model name."""
 

@@ -1,5 +1,6 @@
 """Remove what a fleet uses outside of itself, because a rehearsal does not have it. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rayhelm.rehearsal.without_gpus import StandInSet
@@ -9,6 +10,7 @@ from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.models import Model
 from rayhelm.values.gateway.remote_gateways import UpstreamTls
+from rayhelm.values.gateway.tenants import GatewayTenant
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.prometheus_rules import PrometheusRules
@@ -79,6 +81,8 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
     )
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     removals.add(values.remote_gateways, {}, "gateways of other clusters are left out")
+    models = {name: _remove_from_model(model) for name, model in values.models.items() if _has_endpoints(model)}
+    removals.add(len(models), len(values.models), "models that only other clusters serve are left out")
     return values.model_copy(
         update={
             "exposure": Exposure(),
@@ -86,8 +90,26 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
             "scraping": Scraping(),
             "remote_gateways": {},
             "upstream_tls": UpstreamTls(),
-            "models": {name: _remove_from_model(model) for name, model in values.models.items()},
+            "models": models,
+            "tenants": {
+                name: _remove_models(tenant, models)
+                for name, tenant in values.tenants.items()
+                if any(model in models for model in tenant.models)
+            },
         }
+    )
+
+
+def _has_endpoints(model: Model) -> bool:
+    return any(version.endpoints for version in model.versions.values())
+
+
+def _remove_models(tenant: GatewayTenant, kept: Mapping[str, Model]) -> GatewayTenant:
+    """Return the tenant without the models that are left out."""
+    by_model = ("pinned_versions", "max_output_tokens", "max_body_bytes")
+    return tenant.model_copy(
+        update={"models": [model for model in tenant.models if model in kept]}
+        | {key: {name: value for name, value in getattr(tenant, key).items() if name in kept} for key in by_model}
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rayhelm.closed import Closed
-from rayhelm.planner.plan import Plan
+from rayhelm.planner.plan import GatewayPlan, Plan
 from rayhelm.spec.check_tenants import RELEASES
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.values.build.gateway import RELEASE
@@ -110,10 +110,15 @@ def _build_gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, Gatewa
             namespace=planned.namespace,
             cluster=cluster,
             values=each,
-            about=f"serves {', '.join(planned.models)}",
+            about=_describe_gateway(planned),
             file=f"gateway/{_find_folder(cluster, loaded)}{RELEASE}.yaml",
             kubernetes=_find_kubernetes(cluster, loaded),
         )
+
+
+def _describe_gateway(planned: GatewayPlan) -> str:
+    serves = f"serves {', '.join(model for model in planned.models if model not in planned.forwarded)}"
+    return f"{serves}; forwards {', '.join(planned.forwarded)}" if planned.forwarded else serves
 
 
 def _find_folder(cluster: str, loaded: LoadedFleet) -> str:

@@ -16,6 +16,7 @@ def check_remotes(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name in fleet.clusters:
         yield from _check_cluster(name, fleet, document)
         yield from _check_weights(name, fleet, document)
+    yield from _check_forwarding(fleet, document)
     for model, spec in fleet.models.items():
         if spec.spill_above is None:
             continue
@@ -23,9 +24,19 @@ def check_remotes(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if spec.served_as:
             message = f"it is a setting of the name `{spec.served_as.model}`, which clients call"
             yield document.problem(path, message, Fix.removal("", f"write it at `{spec.served_as.model}`"))
+        elif spec.forwarding == "none":
+            yield document.problem(path, "`forwarding: none` forwards no request of the model", Fix.removal())
         elif len(_clusters_of(model, fleet)) < 2:
             message = f"no other cluster serves `{model}`, so there is none to forward requests to"
             yield document.problem(path, message, Fix.removal())
+
+
+def _check_forwarding(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for model, spec in fleet.models.items():
+        if spec.served_as and spec.forwarding != "remotes":
+            message = f"it is a setting of the name `{spec.served_as.model}`, which clients call"
+            fix = Fix.removal("", f"write it at `{spec.served_as.model}`")
+            yield document.problem(("models", model, "forwarding"), message, fix)
 
 
 def _clusters_of(name: str, fleet: Fleet) -> dict[str, list[str]]:

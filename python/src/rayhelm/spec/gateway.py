@@ -107,8 +107,8 @@ class Gateway(Record):
         default={},
         examples=[{"edge": {"certificateAuthority": {"configMap": "gateway-ca"}, "cidrs": ["203.0.113.10/32"]}}],
     )
-    """Gateways of other clusters that serve the same models, by the name of the cluster. The gateway there accepts the
-    requests of this one; to forward in both directions, each cluster names the other one."""
+    """Gateways of other clusters, by the name of the cluster. This gateway answers for their models too. The gateway
+    there accepts the requests of this one; to forward in both directions, each cluster names the other one."""
     values: ChartValues = Field(default={}, examples=[{"timeouts": {"serverSeconds": 1800}}])
     """Overrides: values of the chart `gateway`, merged last. What the plan decides is refused."""
 

@@ -136,5 +136,5 @@ def _select_values(values: ChartValues, application: str) -> ChartValues:
 
 def _further(name: str) -> dict[str, object]:
     """Return the keys of a model on a further pool."""
-    of_the_name = {"aliases": (), "spill_above": None, "shared_prefix_cache_reason": None}
+    of_the_name = {"aliases": (), "spill_above": None, "forwarding": "remotes", "shared_prefix_cache_reason": None}
     return {"served_as": ServedAs(model=name), "service": None, **of_the_name}

@@ -200,6 +200,9 @@ class ModelSpec(Record):
     """Requests in flight per pod of the gateway, from which on further ones go to `gateway.remotes` of the cluster.
     `planned`: what the planned replicas of each cluster can serve, divided by the pods of its gateway. Default: only
     when no endpoint is available."""
+    forwarding: Literal["remotes", "none"] = "remotes"
+    """Which requests the gateways forward to the ones of `gateway.remotes` that serve the model: all for which there
+    is no endpoint in the cluster. `none`: none, so only gateways of clusters with the model answer for it."""
     adapters: dict[ModelName, Adapter] = Field(
         default={},
         max_length=100,

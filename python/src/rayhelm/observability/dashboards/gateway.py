@@ -240,7 +240,8 @@ ENDPOINTS = Row(
     panels=(
         TimeSeries(
             title="Available endpoints",
-            description="Endpoints of each version whose health check passes, in the gateway pod that sees fewest.",
+            description="Endpoints of each version whose health check passes, in the gateway pod that sees fewest. For a "
+            "version that only other clusters serve: its available remote gateways.",
             thresholds=falling(1, 2),
             is_stepped=True,
             lines=(line(gateway.available_endpoints, VERSION),),
@@ -300,7 +301,7 @@ OTHERS = Row(
         TimeSeries(
             title="Requests to remote gateways",
             description="Requests per second that gateways of other clusters answered, because no endpoint of this "
-            "cluster was available, or above `spillAbove`.",
+            "cluster was available, above `spillAbove`, or because this cluster does not serve the model.",
             thresholds=informational(),
             width=6,
             no_value="no remote gateway",

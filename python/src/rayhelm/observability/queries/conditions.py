@@ -166,9 +166,12 @@ def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: 
 
 @query(unit="ratio", idle="no data")
 def forwarded_share(scope: Scope, window: str = "15m", by: By = VERSION, least: int = 20) -> str:
-    """Share of the requests that remote gateways answered. No data with fewer than `least` requests in the window."""
+    """Share of the requests that remote gateways answered. No data with fewer than `least` requests in the window, and
+    for models that only other clusters serve."""
     forwarded = blocks.increase("haproxy_server_http_responses_total", scope, window, by=by)
-    return f"{forwarded} / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
+    requests = blocks.increase("haproxy_backend_http_requests_total", scope, window, by=by)
+    backups = blocks.gauge("haproxy_backend_backup_servers", scope, by=by, operator="max", zero=False)
+    return f"({forwarded} / ({requests} >= {least}) unless {backups} == 0)"
 
 
 @query(unit="ratio", idle="no data", first=True)

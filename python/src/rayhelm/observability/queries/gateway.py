@@ -89,7 +89,8 @@ def queued(scope: Scope, by: By = VERSION) -> str:
 
 @query(unit="servers", idle="value")
 def available_endpoints(scope: Scope, by: By = VERSION) -> str:
-    """Endpoints whose health check passes, in the gateway pod that sees fewest."""
+    """Endpoints whose health check passes, in the gateway pod that sees fewest. For a version that only other clusters
+    serve: its available remote gateways."""
     return blocks.gauge("haproxy_backend_active_servers", scope, by=by, operator="min")
 
 

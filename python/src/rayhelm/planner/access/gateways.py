@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from rayhelm.catalog.tasks import get_task
-from rayhelm.planner.access.remotes import join_gateways, warn_remotes
+from rayhelm.planner.access.remotes import find_forwarded, join_gateways, warn_remotes
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE
@@ -31,35 +31,56 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
 
 def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
     """Plan a gateway for each cluster with a model that a tenant may call."""
+    served = {name: found for name in fleet.clusters if (found := _list_served(name, models, fleet))}
     plans: dict[str, GatewayPlan] = {}
-    for name, cluster in fleet.clusters.items():
-        behind = tuple(
-            model
-            for model in fleet.models
-            if fleet.served_name(model) == model
-            and fleet.tenants_allowed(model)
-            and any(models[each].cluster == name for each in fleet.served_as(model))
-        ) + tuple(
-            adapter
-            for adapter in fleet.adapters
-            if models[fleet.served_by(adapter)].cluster == name and fleet.tenants_named(adapter)
-        )
-        if not behind:
-            continue
+    for name, here in served.items():
+        cluster, forwarded = fleet.clusters[name], find_forwarded(name, served, fleet)
+        behind = (*here, *forwarded)
         plans[name] = GatewayPlan(
             namespace=cluster.gateway.namespace,
             url=_build_url(cluster),
             models=behind,
+            forwarded=tuple(forwarded),
             versions={
                 model: plan_versions(model, models, fleet, name)
                 if model in fleet.models
                 else _plan_adapter(model, fleet)
-                for model in behind
-            },
+                for model in here
+            }
+            | {model: _plan_elsewhere(model, clusters, models, fleet) for model, clusters in forwarded.items()},
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
-            prefix_caches=_find_prefix_caches(behind, fleet),
+            prefix_caches=_find_prefix_caches(here, fleet),
         )
     return join_gateways(plans, models, fleet)
+
+
+def _list_served(cluster: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> tuple[str, ...]:
+    """Return the names that a tenant may call and the cluster itself serves."""
+    return tuple(
+        model
+        for model in fleet.models
+        if fleet.served_name(model) == model
+        and fleet.tenants_allowed(model)
+        and any(models[each].cluster == cluster for each in fleet.served_as(model))
+    ) + tuple(
+        adapter
+        for adapter in fleet.adapters
+        if models[fleet.served_by(adapter)].cluster == cluster and fleet.tenants_named(adapter)
+    )
+
+
+def _plan_elsewhere(
+    name: str, clusters: Iterable[str], models: Mapping[str, ModelPlan], fleet: Fleet
+) -> dict[str, VersionPlan]:
+    """Return the versions that other clusters have of a name, with their weights and no models."""
+    if name not in fleet.models:
+        return {STABLE: VersionPlan(weight=100, models={})}
+    weights: dict[str, int] = {}
+    for cluster in clusters:
+        found = plan_versions(name, models, fleet, cluster)
+        weights |= {version: each.weight for version, each in found.items()}
+    weights[STABLE] = 100 - sum(weight for version, weight in weights.items() if version != STABLE)
+    return {version: VersionPlan(weight=weight, models={}) for version, weight in weights.items()}
 
 
 def _find_prefix_caches(names: Iterable[str], fleet: Fleet) -> dict[str, str]:

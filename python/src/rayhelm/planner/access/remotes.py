@@ -1,7 +1,7 @@
-"""Gateways of several clusters that serve the same models: who forwards what to whom, from which load on, and the
-latency and price of the way."""
+"""Gateways of several clusters: who forwards which models to whom, from which load on, and the latency and price of the
+way."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from math import ceil
@@ -17,7 +17,7 @@ from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.models import STABLE, Replicas
 from rayhelm.spec.remotes import rank_remotes
 
-__all__ = ["join_gateways", "warn_remotes"]
+__all__ = ["find_forwarded", "join_gateways", "warn_remotes"]
 
 _DEFAULT_PODS = 2
 """Smallest number of pods of a gateway whose `replicas` are not set (`autoscaling.minReplicas` of the chart)."""
@@ -37,6 +37,23 @@ class _Traffic(ClosedCamel):
 def _load_traffic() -> _Traffic:
     text = files("rayhelm").joinpath("data/network/forwarded_requests.yaml").read_text(encoding="utf-8")
     return _Traffic.model_validate(yaml.safe_load(text))
+
+
+def find_forwarded(cluster: str, served: Mapping[str, Collection[str]], fleet: Fleet) -> dict[str, list[str]]:
+    """Return the names that the cluster does not serve itself, each with the clusters to which its gateway forwards.
+    `served` has the names by the cluster that serves them."""
+    remotes = [other for other in fleet.clusters[cluster].gateway.remotes if other in served]
+    return {
+        name: found
+        for name in (*fleet.models, *fleet.adapters)
+        if name not in served[cluster]
+        and _is_forwarded(name, fleet)
+        and (found := [other for other in remotes if name in served[other]])
+    }
+
+
+def _is_forwarded(name: str, fleet: Fleet) -> bool:
+    return fleet.models[fleet.served_by(name)].forwarding != "none"
 
 
 def join_gateways(
@@ -91,7 +108,9 @@ def _plan_remote(
     shared = {
         model: versions
         for model in here
-        if model in fleet.models and (versions := tuple(one for one in here[model] if one in there.get(model, {})))
+        if _is_forwarded(model, fleet)
+        # A version without models is one that the other gateway forwards too.
+        and (versions := tuple(one for one in here[model] if (end := there.get(model, {}).get(one)) and end.models))
     }
     unknown = []
     if declared.latency is None:
@@ -121,7 +140,7 @@ def _plan_remote(
 
 def _count_bytes(model: str, fleet: Fleet) -> float | None:
     """Return the bytes of a request and its response; None if they are unknown. Responses are counted as streams."""
-    spec, traffic = fleet.models[model], _load_traffic()
+    spec, traffic = fleet.models[fleet.served_by(model)], _load_traffic()
     if not spec.traffic or not get_task(spec.task).needs_output_tokens:
         return None
     return (
@@ -139,9 +158,15 @@ def _plan_bounds(
     models: Mapping[str, ModelPlan],
     fleet: Fleet,
 ) -> dict[str, int]:
-    forwarded = [model for model in gateway.models if any(model in remote.models for remote in remotes.values())]
+    shared = [
+        model
+        for model in gateway.models
+        if model in fleet.models
+        and model not in gateway.forwarded
+        and any(model in remote.models for remote in remotes.values())
+    ]
     bounds = {}
-    for model in forwarded:
+    for model in shared:
         declared = fleet.models[model].spill_above
         if declared == "planned":
             capacity = sum(
@@ -172,9 +197,11 @@ def warn_remotes(gateways: Mapping[str, GatewayPlan], fleet: Fleet) -> Iterator[
                 )
             elif not gateways[name].remotes[other].models:
                 yield (
-                    f"gateway of cluster `{name}` forwards nothing to cluster `{other}`: both serve no model under one"
-                    " name (`servedAs`)"
+                    f"gateway of cluster `{name}` forwards nothing to cluster `{other}`: the models of `{other}` that"
+                    " tenants may call have `forwarding: none`"
                 )
+        if name in gateways and cluster.gateway.remotes:
+            yield from _find_unreachable(name, gateways, fleet)
     for tenant, declared in fleet.tenants.items():
         for model, version in declared.pinned_versions.items():
             for name, gateway in gateways.items():
@@ -183,3 +210,15 @@ def warn_remotes(gateways: Mapping[str, GatewayPlan], fleet: Fleet) -> Iterator[
                         f"tenant `{tenant}` is pinned to version `{version}` of `{model}`, which cluster `{name}` does"
                         " not have: its requests get the other versions there"
                     )
+
+
+def _find_unreachable(name: str, gateways: Mapping[str, GatewayPlan], fleet: Fleet) -> Iterator[str]:
+    """Yield models for which the gateway of a cluster that forwards requests does not answer."""
+    for other, gateway in gateways.items():
+        for model in gateway.models:
+            if model in gateways[name].models or model in gateway.forwarded or not _is_forwarded(model, fleet):
+                continue
+            yield (
+                f"gateway of cluster `{name}` does not answer for `{model}`, which cluster `{other}` serves: name"
+                f" `{other}` in its `gateway.remotes`, or set `forwarding: none` for the model"
+            )

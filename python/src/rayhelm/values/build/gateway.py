@@ -110,10 +110,10 @@ def _build_model(
     values: Mapping[str, RayServiceValues],
 ) -> Model:
     versions = planned.versions[model]
-    serving = plan.models[next(iter(next(iter(versions.values())).models))]
-    prefix = _find_route_prefix(serving.application, values[serving.service])
+    here = [plan.models[each] for version in versions.values() for each in version.models]
+    prefix = _find_route_prefix(here[0].application, values[here[0].service]) if here else ""
     return Model(
-        task=serving.task,
+        task=plan.models[fleet.served_by(model)].task,
         versions={
             name: Version(
                 weight=version.weight,
