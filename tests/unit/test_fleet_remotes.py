@@ -15,7 +15,7 @@ from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.gateway import GatewayValues
 from unit.apply_fix import apply_fix
 from unit.fleets import load, plan
-from unit.small_fleet import problems, read, the_problem
+from unit.small_fleet import problems, the_problem
 
 REMOTE = "{certificateAuthority: {configMap: gateway-ca}, cidrs: [203.0.113.10/32]%s}"
 TO_US = ", remotes: {us: " + REMOTE % "" + "}"
@@ -339,12 +339,6 @@ def test_cluster_without_the_stable_version_is_refused() -> None:
 )
 def test_bound_without_effect_is_refused(text: str, message: str) -> None:
     assert message in the_problem(text).message
-
-
-def test_remote_that_shares_no_model_is_warned_of() -> None:
-    text = fleet().replace("servedAs: {model: chat}", "service: other").replace("[chat]", "[chat, chat-us]")
-    assert any("both serve no model under one name" in warning for warning in plan(text).warnings)
-    assert read(text).clusters["eu"].gateway.remotes
 
 
 def test_unknown_cluster_of_a_pool_is_refused_beside_a_name_of_two_clusters() -> None:

@@ -36,9 +36,9 @@ class RemoteAuthority(Record):
 
 
 class Remote(Record):
-    """The gateway of another cluster. Requests for the models that it serves are forwarded to it: all of them for models
-    that this cluster does not serve, and for others when no endpoint is available here, or above
-    `models.NAME.spillAbove`. `models.NAME.forwarding: none` prevents it."""
+    """The gateway of another cluster. All requests for its models that this cluster does not serve are forwarded, and
+    those for models of both when no endpoint is available here, or above `models.NAME.spillAbove`.
+    `models.NAME.forwarding: none` prevents both."""
 
     certificate_authority: RemoteAuthority = Field(examples=[{"configMap": "gateway-ca"}])
     """Certificates that sign its certificate. Requests never go there in plain text."""

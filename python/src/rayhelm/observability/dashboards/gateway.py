@@ -240,8 +240,8 @@ ENDPOINTS = Row(
     panels=(
         TimeSeries(
             title="Available endpoints",
-            description="Endpoints of each version whose health check passes, in the gateway pod that sees fewest. For a "
-            "version that only other clusters serve: its available remote gateways.",
+            description="Endpoints of each version whose health check passes, in the gateway pod that sees fewest. For "
+            "a version that only other clusters serve: its available remote gateways.",
             thresholds=falling(1, 2),
             is_stepped=True,
             lines=(line(gateway.available_endpoints, VERSION),),
