@@ -237,7 +237,7 @@ def test_priority_decides_among_clusters_of_a_model() -> None:
         assert count(sides["eu"], 20) == {"us": 20}
 
 
-# -- what a gateway refuses ---------------------------------------------------------------------------------------------
+# -- what a gateway refuses --------------------------------------------------------------------------------------------
 
 
 def test_forwarded_request_is_not_forwarded_again(sides: dict[str, Side]) -> None:

@@ -244,8 +244,8 @@ def objects(values: GatewayValues) -> list[dict[str, object]]:
 
 def test_chart_allows_egress_to_the_remote_gateway_of_a_forwarded_model() -> None:
     (policy,) = [each for each in objects(render_gateways(fleet())["eu"]) if each["kind"] == "NetworkPolicy"]
-    ways = policy["spec"]["egress"]  # type: ignore[index]
-    assert {"ipBlock": {"cidr": "203.0.113.10/32"}} in [peer for way in ways for peer in way["to"]]
+    rules = policy["spec"]["egress"]  # type: ignore[index]
+    assert {"ipBlock": {"cidr": "203.0.113.10/32"}} in [peer for rule in rules for peer in rule["to"]]
 
 
 def test_gateway_sets_no_salt_for_a_forwarded_model() -> None:

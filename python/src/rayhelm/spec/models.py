@@ -201,8 +201,9 @@ class ModelSpec(Record):
     `planned`: what the planned replicas of each cluster can serve, divided by the pods of its gateway. Default: only
     when no endpoint is available."""
     forwarding: Literal["remotes", "none"] = "remotes"
-    """Which requests the gateways forward to the ones of `gateway.remotes` that serve the model: all for which there
-    is no endpoint in the cluster. `none`: none, so only gateways of clusters with the model answer for it."""
+    """`remotes`: requests without an available endpoint in the cluster of their gateway are forwarded to those of
+    `gateway.remotes` that serve the model. `none`: they never leave it, for reasons of law or cost, and the gateways
+    of other clusters answer for the model only if these serve it."""
     adapters: dict[ModelName, Adapter] = Field(
         default={},
         max_length=100,
