@@ -11,8 +11,10 @@ from network.kit.world import Pod, World, world_of
 from rayhelm.charts.helm import charts_dir
 from rayhelm.render.files import render_fleet
 
-PUBLIC = "two-clusters"
-"""The fleet whose gateways are public, and forward requests to each other."""
+JOINED = ("three-tiers", "two-clusters")
+"""Fleets whose gateways forward requests to each other."""
+WITH_TLS = ("three-tiers-edge", "two-clusters-eu", "two-clusters-us")
+"""Clusters whose gateway has TLS of its own, for addresses outside of it."""
 TENANTS = [
     fleet
     for fleet in FLEETS
@@ -70,7 +72,7 @@ def test_no_address_outside_the_cluster_reaches_a_pod(fleet: Fleet) -> None:
         for connection in find_allowed(fleet_world(fleet))
         if isinstance(connection.source, Block) and isinstance(connection.target, Pod)
     }
-    assert found == ({("gateway", "TCP 8080")} if fleet.name == PUBLIC else set())
+    assert found == ({("gateway", "TCP 8080")} if str(fleet) in WITH_TLS else set())
 
 
 def test_only_heads_of_the_owner_reach_its_redis(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_only_head_and_download_reach_addresses_outside_the_cluster(fleet: Fleet
     }
     found = {(connection.source.role, connection.port) for connection in connections}
     assert ("download", "TCP 443") in found
-    forwards = {("gateway", "TCP 443")} if fleet.name == PUBLIC else set()
+    forwards = {("gateway", "TCP 443")} if fleet.name in JOINED else set()
     assert forwards <= found <= forwards | {("head", "TCP 443"), ("head", "TCP 6443"), ("download", "TCP 443")}
     assert all(
         connection.target.first == connection.target.last
@@ -130,7 +132,7 @@ def test_gateway_reaches_only_workers_and_dns(fleet: Fleet) -> None:
         for connection in connections
     }
     assert found == {("worker", "TCP 8000"), ("kube-system", "TCP 53"), ("kube-system", "UDP 53")} | (
-        {("outside", "TCP 443")} if fleet.name == PUBLIC else set()
+        {("outside", "TCP 443")} if fleet.name in JOINED else set()
     )
 
 

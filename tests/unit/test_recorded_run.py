@@ -15,6 +15,7 @@ COUNTER, GAUGE = 'ray_vllm_prompt_tokens_total{model_name="chat"}', 'up{job="ray
 OF_AUTOSCALER = {"ray_cluster_active_nodes"}
 """Metrics that need the autoscaler of Ray, which a local endpoint does not have."""
 SINCE_THE_RECORDING = {
+    "haproxy_backend_backup_servers",
     "haproxy_server_http_responses_total",
     "haproxy_server_status",
     "rayhelm_gateway_keys_read_timestamp_seconds",
