@@ -39,10 +39,11 @@ clusters:
 pools:
   eu: {gpu: L4-24GB, nodes: 2, cluster: eu}
   us: {gpu: L4-24GB, nodes: 2, cluster: us}
-tenants: {acme: {models: [llama], requestsPerMinute: 1000000, concurrency: 10000}}
+tenants: {acme: {models: [llama, far], requestsPerMinute: 1000000, concurrency: 10000}}
 models:
   llama: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: eu}
   llama-us: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: us, servedAs: {model: llama}}
+  far: {source: BAAI/bge-m3, task: embed, pool: us}
 """
 TO_EU = (
     ", remotes: {eu: {certificateAuthority: {configMap: gateway-ca}, cidrs: [127.0.0.1/32], host: 127.0.0.1, port: EU,"
@@ -67,11 +68,15 @@ def render(ports: Mapping[str, int], to_eu: str) -> dict[str, Values]:
 
 def adapt(values: Values, upstream: Upstream) -> Values:
     """Return the values with an upstream of this computer."""
-    version = values["models"]["llama"]["versions"]["stable"]
     end = {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": upstream.port}
-    assert list(version["endpoints"]) == [{"eu": "llama", "us": "llama-us"}[upstream.name]]
-    model = {**values["models"]["llama"], "versions": {"stable": {**version, "endpoints": {upstream.name: end}}}}
-    return {**values, **LOCAL, "models": {"llama": model}}
+    versions = {name: model["versions"]["stable"] for name, model in values["models"].items()}
+    found = {name: list(version["endpoints"]) for name, version in versions.items() if "endpoints" in version}
+    assert found == {"eu": {"llama": ["llama"]}, "us": {"llama": ["llama-us"], "far": ["far"]}}[upstream.name]
+    changed = {name: {"stable": {**versions[name], "endpoints": {upstream.name: end}}} for name in found}
+    models = {
+        name: {**model, "versions": changed.get(name, model["versions"])} for name, model in values["models"].items()
+    }
+    return {**values, **LOCAL, "models": models}
 
 
 @contextmanager
@@ -126,6 +131,25 @@ def test_each_cluster_of_a_fleet_serves_the_requests_of_the_other(pair: tuple[Si
     here.wait_until(names[0], up=True)
     there.wait_until(f"remote.{names[0]}", up=True)
     assert here.gateway.chat().endpoint == names[0]
+
+
+def test_cluster_of_a_fleet_answers_for_a_model_of_the_other(pair: tuple[Side, Side]) -> None:
+    eu, us = pair
+    content = {"model": "far", "input": "hello"}
+    eu.wait_until("remote.us", up=True, model="far")
+    assert {side.gateway.request("/v1/embeddings", content).endpoint for side in pair} == {"us"}
+    assert us.upstream.requests[-1].path == "/far/v1/embeddings"
+    us.upstream.close()
+    try:
+        eu.wait_until("remote.us", up=False, model="far")
+        found = eu.gateway.request("/v1/embeddings", content)
+        assert (found.status, found.error["code"]) == (503, "remote_gateways_unavailable")
+    finally:
+        us.upstream.open()
+    eu.wait_until("remote.us", up=True, model="far")
+    us.wait_until("us", up=True)
+    eu.wait_until("remote.us", up=True)
+    assert eu.gateway.request("/v1/embeddings", content).endpoint == "us"
 
 
 def test_cluster_that_names_no_other_accepts_requests_and_forwards_none() -> None:
