@@ -152,7 +152,7 @@ def test_schema_has_limits_of_engine_arguments(rayhelm: Rayhelm) -> None:
 def test_explain_prints_type_and_meaning(rayhelm: Rayhelm) -> None:
     answer = rayhelm("explain", "models.slo.ttft")
     assert answer.code == 0
-    assert "text like 600ms" in answer.out
+    assert "quantity like 600ms" in answer.out
     assert "Time to first token." in answer.out
 
 

@@ -17,9 +17,17 @@ from rayhelm.spec.sample import as_yaml, sample
 from rayhelm.spec.walk import fields
 
 
+def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:
+    for key, info in fields(record).items():
+        here = f"{path}.{key}".strip(".")
+        yield here
+        if below := _record(info.annotation):
+            yield from every_path(below, here)
+
+
 def test_explain_has_type_default_and_meaning_of_a_field() -> None:
     reported = explain("models.slo.ttft")
-    assert reported.type == "text like 600ms"
+    assert reported.type == "quantity like 600ms"
     assert reported.description == "Time to first token."
     assert reported.default == "left out"
 
@@ -45,11 +53,41 @@ def test_explain_prints_a_default_record_as_json() -> None:
 
 
 def test_explain_names_each_type_of_a_union() -> None:
-    assert explain("models.replicas").type == "integer or Replicas"
+    assert explain("models.replicas").type == "integer or map"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("clusters.image", "map"),
+        ("pools", "map of name to map"),
+        ("pools.hosts", "list of maps"),
+        ("pools.nodeSelector", "map of name to string like a5000"),
+        ("pools.gpu", "string"),
+        ("gateway.models.path", 'string or ""'),
+        ("gateway.extraEnv.value", "string or number"),
+        ("gateway.oidc.algorithms", "list of strings, each one of RS256, ES256"),
+        ("argocd.ignoreDifferences.jsonPointers", "list of strings or numbers"),
+    ],
+)
+def test_explain_names_types_in_words_of_yaml(path: str, name: str) -> None:
+    assert explain(path, CHARTS).type == name
+
+
+@pytest.mark.parametrize("path", every_path(Fleet))
+def test_explain_names_no_type_of_python(path: str) -> None:
+    words = re.sub(r"one of .*|like .*|planned$", "", explain(path).type)
+    assert re.fullmatch(r"[a-z ,]*", words)
+
+
+@pytest.mark.parametrize("path", [path for path in every_path(Fleet) if explain(path).fields])
+def test_explain_takes_each_key_that_it_lists(path: str) -> None:
+    for key in explain(path).fields:
+        assert explain(f"{path}.{key}").type
 
 
 def test_explain_has_the_unit_of_a_required_quantity() -> None:
-    assert explain("networks.bandwidth").type == "text like 10Gbit/s"
+    assert explain("networks.bandwidth").type == "quantity like 10Gbit/s"
 
 
 def test_explain_uses_the_description_of_the_record() -> None:
@@ -63,14 +101,6 @@ def test_explain_refuses_an_unknown_field_at_the_end_of_a_map(path: str) -> None
     with pytest.raises(UsageError, match=re.escape(f"`{record}` has no field `{field}`")) as caught:
         explain(path, CHARTS)
     assert str(caught.value).endswith(f" If you chose this name, write `{record}.*`")
-
-
-def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:
-    for key, info in fields(record).items():
-        here = f"{path}.{key}".strip(".")
-        yield here
-        if below := _record(info.annotation):
-            yield from every_path(below, here)
 
 
 @pytest.mark.parametrize("path", every_path(Fleet))

@@ -186,7 +186,7 @@ def test_worker_group_name_above_63_characters_is_refused() -> None:
 
 def test_name_in_other_scripts_is_not_its_own_fix() -> None:
     assert str(the_problem(SMALL.replace("chat:", "模型:")).fix).startswith("my-name: {source: ")
-    assert str(the_problem(SMALL.replace("chat:", "Modèle 7:")).fix).startswith("mod-le-7: {source: ")
+    assert str(the_problem(SMALL.replace("chat:", "Modèle 7:")).fix).startswith("Mod-le-7: {source: ")
 
 
 def test_fix_is_yaml_with_a_value() -> None:
@@ -210,6 +210,7 @@ def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {gpus: 2, models: [chat]}\n  b: {gpus: 1}\n")
     assert "add up to 3 (a 2, b 1), and the pools have 2" in problem.message
     assert problem.line == 6
+    assert problem.fix_text.endswith("gpus: 1")
 
 
 def test_tenant_with_an_unknown_model_is_refused() -> None:

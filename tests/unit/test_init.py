@@ -222,6 +222,10 @@ def test_derived_names_are_names(text: str) -> None:
     assert check_name(derive_name(text))
 
 
+def test_fixed_number_of_replicas_is_named_once(init: Command) -> None:
+    assert ": 1 replica of 1 x " in init().out
+
+
 def test_proposed_models_need_no_token() -> None:
     for task in ("chat", "embed", "rerank", "transcribe", "speak"):
         for gpu in ("T4-16GB", "B200-SXM-180GB"):

@@ -67,3 +67,34 @@ def test_embedding_with_an_unreachable_ttft_is_refused() -> None:
         "{gpu: L4-24GB, nodes: 1}", f"{{source: BAAI/bge-m3, task: embed, {traffic}, slo: {{ttft: 1ms}}}}"
     )
     assert problem.path == "models.model.slo.ttft"
+
+
+TWO_POOLS = """
+fleet: two
+pools:
+  slow: {gpu: L4-24GB, nodes: 2, gpusPerNode: 1}
+  fast: {gpu: L40S-48GB, nodes: 2, gpusPerNode: 1}
+models:
+  chat:
+    source: Qwen/Qwen3-8B
+    context: 8192
+    pools: [slow, fast]
+    slo: {ttft: SLO}
+"""
+
+
+def test_slo_that_several_pools_miss_is_refused_once() -> None:
+    with pytest.raises(FleetError) as caught:
+        plan(TWO_POOLS.replace("SLO", "1us"))
+    (problem,) = caught.value.problems
+    assert problem.path == "models.chat.slo.ttft"
+    assert problem.message.startswith("a time to first token of 1us is not reached")
+    assert "in pool `slow`, reaches" in problem.message
+    assert "; in pool `fast` " in problem.message
+    assert plan(TWO_POOLS.replace("SLO", str(problem.fix.value)))  # type: ignore[union-attr]
+
+
+def test_revision_is_missing_once_for_several_pools() -> None:
+    found = plan(TWO_POOLS.replace("SLO", "2s"))
+    assert len(found.models) == 2
+    assert len([text for text in found.all_warnings if "no `revision`" in text]) == 1

@@ -11,8 +11,11 @@ from rayhelm.planner.alternatives import Alternative, list_alternatives
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.what_if import parse_changes, plan_changed
+from rayhelm.spec.load import load_fleet
 from unit.command import run
 from unit.fleets import load
+
+VALUES = Path(__file__).parents[2] / "values"
 
 FLEET = """
 fleet: compared
@@ -102,7 +105,7 @@ def test_fleet_without_a_plan_names_the_change() -> None:
         ("color=red", "unknown key `color`. Allowed"),
         ("traffic=2", "a factor from above 0x to 1000x"),
         ("traffic=0x", "a factor from above 0x to 1000x"),
-        ("draft.traffic=2x", "draft has no `traffic`"),
+        ("draft.traffic=2x", "model `draft` has no `traffic`"),
         ("missing.traffic=2x", "no model is called `missing`; there are chat, draft"),
         ("chat.gpu=L4-24GB", "no pool is called `chat`; there are main, small"),
         ("gpu=H2000", "unknown GPU 'H2000'; near: H200"),
@@ -186,3 +189,23 @@ def test_alternatives_are_a_table_and_json(show_plan: Callable[..., str]) -> Non
     assert "replicas: 2" in show_plan("--alternatives")
     found = json.loads(show_plan("--alternatives", "--format", "json"))
     assert {each["kind"] for each in found["alternatives"]["chat"]} >= {"spare replica"}
+
+
+@pytest.mark.parametrize(
+    ("fleet", "options"),
+    [
+        ("three-tiers", ["--what-if", "traffic=2x"]),
+        ("three-tiers", ["--alternatives", "--no-reasons"]),
+        ("shared-gpus", ["--alternatives", "--no-reasons"]),
+        ("prefill-decode", ["--what-if", "price=2"]),
+    ],
+)
+def test_comparison_fits_80_columns(
+    fleet: str, options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = run(capsys, monkeypatch, "plan", str(VALUES / fleet), *options).out.partition("warning")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "\N{HORIZONTAL ELLIPSIS}" not in table
+    for model in plan_fleet(load_fleet(VALUES / fleet / "fleet.yaml")).models.values():
+        shown = [model.model, model.pool, f"{model.price_per_hour:.2f}", str(model.replicas)]
+        assert all(f"{text}" in table.split() or f"{text}," in table.split() for text in shown), shown

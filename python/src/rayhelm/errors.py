@@ -223,11 +223,22 @@ class MissingError(RayhelmError):
         super().__init__(f"{what}\n{_indent(self.how)}" if self.how else what)
 
 
+def _plain(value: Any) -> Any:
+    """The value with whole numbers as people write them: 52, not 52.0."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _as_yaml(key: str, value: Any) -> str:
     """In one line, so that it can be pasted into either style of YAML."""
     import yaml
 
-    flow = str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000))
+    flow = str(
+        yaml.safe_dump([_plain(value)], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)
+    )
     value_text = flow.strip()[1:-1]
     return f"{key}: {value_text}" if key else value_text
 
@@ -237,7 +248,7 @@ def _as_block(value: dict[str, Any]) -> str:
     import yaml
 
     return str(
-        yaml.safe_dump(value, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10_000)
+        yaml.safe_dump(_plain(value), default_flow_style=None, sort_keys=False, allow_unicode=True, width=10_000)
     ).strip()
 
 

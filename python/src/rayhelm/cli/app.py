@@ -34,6 +34,7 @@ from rayhelm.cli import (
     up,
 )
 from rayhelm.cli.output import Format, format_of
+from rayhelm.cli.printable import escape_output
 from rayhelm.errors import FleetError, MissingError, RayhelmError
 
 __all__ = ["app", "main"]
@@ -80,6 +81,11 @@ def main() -> None:
     """Exit codes: 0 fine · 1 the fleet has a problem · 2 wrong usage · 3 a tool, package or cluster is missing."""
     # Importing creates many objects that stay; scanning them again and again took a tenth of `rayhelm plan`.
     gc.set_threshold(50_000, 20, 20)
+    with escape_output():
+        _main()
+
+
+def _main() -> None:
     try:
         sys.exit(_run())
     except _WRONG_USAGE as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.cli.output import NARROW, Format, FormatOption, console, warn
 from rayhelm.cli.overrides_table import build_overrides_table
 from rayhelm.cli.tenant_table import build_tenant_table, forwarded_names, joined_names
 
@@ -87,15 +87,16 @@ def plan_command(
             }
         print(json.dumps(plan.model_dump(mode="json") | previewed, indent=2))
         return
-    console().print(build_plan_table(plan))
+    out = console(NARROW)
+    out.print(build_plan_table(plan))
     if alternatives:
-        console().print(build_alternatives_table(plan, found))
+        out.print(build_alternatives_table(plan, found))
     if plan.tenants:
-        console().print(build_tenant_table(plan))
+        out.print(build_tenant_table(plan))
         for text in (*joined_names(plan), *forwarded_names(plan)):
-            console().print(text, soft_wrap=True, highlight=False)
+            out.print(text, soft_wrap=True, highlight=False)
     if plan.overrides:
-        console().print(build_overrides_table(plan))
+        out.print(build_overrides_table(plan))
     if reasons:
         _print_reasons(plan)
     for text in (*(plan.warnings if reasons else plan.all_warnings), *list_warnings(plan, loaded)):

@@ -121,10 +121,15 @@ def init_command(
     planned = plan.models[answers.model]
     print(output)
     print(
-        f"{planned.model}: {planned.min_replicas} to {planned.max_replicas} replicas of"
+        f"{planned.model}: {_count_replicas(planned.min_replicas, planned.max_replicas)} of"
         f" {planned.gpus / planned.replicas:g} x {planned.gpu} in pool {planned.pool}"
     )
     print(f"next: rayhelm plan {output}; rayhelm lint {output}; rayhelm render {output}")
+
+
+def _count_replicas(least: int, most: int) -> str:
+    count = str(most) if least == most else f"{least} to {most}"
+    return f"{count} replica{'' if count == '1' else 's'}"
 
 
 def _name_given(options: dict[str, object]) -> str:

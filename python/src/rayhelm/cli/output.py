@@ -5,14 +5,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from rayhelm.cli.printable import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "NARROW",
     "Format",
     "FormatOption",
     "PageFormat",
@@ -24,6 +27,8 @@ __all__ = [
     "warn",
 ]
 
+NARROW = 80
+"""Columns that every terminal has."""
 _KEY = "rayhelm.format"
 Chosen = TypeVar("Chosen", bound=enum.StrEnum)
 
@@ -74,16 +79,28 @@ def format_of(context: typer.Context | None) -> Format:
     return Format.json if asked else Format.text
 
 
-def console() -> "Console":
-    """Standard output as wide as the terminal; 120 columns without one, so that tables in logs do not break."""
+def console(columns: int = 120) -> "Console":
+    """Standard output as wide as the terminal; `columns` without one. The default is for tables that would break."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return _build_console(width=None if terminal else columns)
+
+
+def _build_console(**options: Any) -> "Console":
+    """A console that prints the control characters of texts escaped."""
     from rich.console import Console
 
-    class Piped(Console):
+    class Safe(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # handled as for every other output; rich would exit with 1
 
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Piped(width=None if terminal else 120, highlight=False)
+        def render_str(self, text: str, **options: Any) -> Any:
+            return super().render_str(escape_controls(text), **options)
+
+        def render(self, renderable: Any, options: Any = None) -> Any:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=escape_controls(segment.text))
+
+    return Safe(highlight=False, **options)
 
 
 def warn(text: str) -> None:
@@ -95,9 +112,7 @@ def show_progress(format: enum.StrEnum) -> Iterator[Callable[[str], None]]:
     """Show on standard error what the command waits for: one changing line in a terminal, plain lines elsewhere."""
     import time
 
-    from rich.console import Console
-
-    out = Console(stderr=True, highlight=False)
+    out = _build_console(stderr=True)
     begun, last = time.monotonic(), ""
     with out.status("starting") as status:
 

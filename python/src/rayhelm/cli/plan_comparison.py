@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rayhelm.cli.output import Format, console
+from rayhelm.cli.output import NARROW, Format, console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,59 +37,64 @@ def print_comparison(loaded: "LoadedFleet", what_if: str, format: Format) -> Non
             )
         )
         return
-    console().print(build_comparison_table(before, after, what_if))
+    console(NARROW).print(build_comparison_table(before, after, what_if))
     for text in after.all_warnings:
         if text not in before.all_warnings:
             console().print(f"[yellow]warning[/yellow] with these changes: {text}", soft_wrap=True)
 
 
 def build_comparison_table(before: "Plan", after: "Plan", what_if: str) -> "Table":
-    """Return the models of two plans, each in two rows; in one row if nothing differs."""
-    table = _build_table(f"{before.fleet} · now, and with {what_if}")
-    for column in ("model", "", "pool", "GPUs", "split"):
-        table.add_column(column, overflow="fold")
-    for column in ("replicas", "TTFT s", "TPOT ms", "USD/h", "change"):
-        table.add_column(column, justify="right", no_wrap=True)
+    """Return the models of two plans, each in two rows; in one row if nothing differs. Cells of several lines fit 80
+    columns."""
+    table = _build_table(f"{before.fleet} · now, and with {what_if}", "model", "GPUs\non pool, split", "USD/h\nchange")
     for name, old in before.models.items():
-        now, then = _describe(old), _describe(after.models[name])
+        if table.rows:
+            table.add_row()
+        new = after.models[name]
+        now, then = _describe(old), _describe(new)
         if now == then:
-            table.add_row(name, "both", *now, "")
+            table.add_row(f"{name}\nboth", *now)
             continue
-        table.add_row(name, "now", *now, "")
-        table.add_row("", "then", *then, _difference(old.price_per_hour, after.models[name].price_per_hour))
+        *others, price = then
+        change = f"{price}\n{_difference(old.price_per_hour, new.price_per_hour)}"
+        table.add_row(f"{name}\nnow", *now)
+        table.add_row("then", *others, change)
     table.add_section()
     now_all, then_all = before.price_per_hour, after.price_per_hour
-    table.add_row("all models", "now", *[""] * 6, _price(now_all), "")
-    table.add_row("", "then", *[""] * 6, _price(then_all), _difference(now_all, then_all))
+    table.add_row("all models\nnow", *[""] * 4, _price(now_all))
+    table.add_row("then", *[""] * 4, f"{_price(then_all)}\n{_difference(now_all, then_all)}")
     return table
 
 
 def build_alternatives_table(plan: "Plan", found: Mapping[str, Sequence["Alternative"]]) -> "Table":
     """Return other shapes of each model, each with its price and saving; the notes are below."""
-    table = _build_table("other shapes of each model, planned alone on the GPUs that the plan leaves free")
-    for column in ("model", "shape", "GPUs"):
-        table.add_column(column, overflow="fold")
-    for column in ("replicas", "TTFT s", "TPOT ms", "USD/h", "saving\nUSD/h"):
-        table.add_column(column, justify="right", no_wrap=True)
+    from rich.markup import escape
+    from rich.padding import Padding
+
+    title = "other shapes of each model, planned alone on the GPUs that the plan leaves free"
+    table = _build_table(title, "model\nshape", "GPUs\non pool", "USD/h\nsaving")
     for name, model in plan.models.items():
-        _, gpus, _, replicas, *figures = _describe(model)
-        table.add_row(name, "as planned", gpus, replicas, *figures, "")
+        _, *others = _describe(model)
+        if table.rows:
+            table.add_row()
+        table.add_row(f"{name}\nas planned", f"{_name_gpus(model.gpus, model.gpu)}\n{model.pool}", *others)
         for each in found.get(name, ()):
-            gpus = f"{each.gpus:g} x {each.gpu}" + (f" ({each.pool})" if each.pool else "")
+            gpus = _name_gpus(each.gpus, each.gpu) + (f"\n{each.pool}" if each.pool else "")
             speed = _figure(each.ttft_s, 1), _figure(each.tpot_s, 1000)
-            price = _price(each.price_per_hour), _saving(each.saving_per_hour)
-            table.add_row("", each.what, gpus, str(each.replicas), *speed, *price)
+            price = f"{_price(each.price_per_hour)}\n{_saving(each.saving_per_hour)}"
+            table.add_row(Padding(escape(each.what), (0, 0, 0, 2)), gpus, str(each.replicas), *speed, price)
     notes = dict.fromkeys(f"{each.kind}: {each.note}" for shapes in found.values() for each in shapes if each.note)
-    table.caption, table.caption_justify = "\n".join(notes), "left"
+    table.caption, table.caption_justify = escape("\n".join(notes)), "left"
     return table
 
 
-def _build_table(title: str) -> "Table":
+def _build_table(title: str, first: str, second: str, last: str) -> "Table":
+    """Return a table without rows. Its texts fold, and its numbers stay whole."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    return Table(
+    table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
@@ -97,12 +102,21 @@ def _build_table(title: str) -> "Table":
         title_justify="left",
         show_edge=False,
     )
+    for column in (first, second):
+        table.add_column(column, overflow="fold")
+    for column in ("replicas", "TTFT s", "TPOT ms", last):
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
 
 
 def _describe(model: "ModelPlan") -> tuple[str, ...]:
     speed = _figure(model.estimate.ttft_s, 1), _figure(model.estimate.tpot_s, 1000)
-    gpus = f"{model.gpus:g} x {model.gpu}"
-    return model.pool, gpus, _split(model), str(model.replicas), *speed, _price(model.price_per_hour)
+    gpus = f"{_name_gpus(model.gpus, model.gpu)}\n{model.pool}, {_split(model)}"
+    return gpus, str(model.replicas), *speed, _price(model.price_per_hour)
+
+
+def _name_gpus(count: float, gpu: str) -> str:
+    return f"{count:g} x {gpu}"
 
 
 def _split(model: "ModelPlan") -> str:
@@ -124,7 +138,7 @@ def _difference(old: float | None, new: float | None) -> str:
         return "?"
     if abs(new - old) < 0.005:
         return "same"
-    return f"{new - old:+.2f}" + (f" ({(new - old) / old:+.0%})" if old else "")
+    return f"{new - old:+.2f}" + (f"\n({(new - old) / old:+.0%})" if old else "")
 
 
 def _figure(value: float | None, scale: float) -> str:

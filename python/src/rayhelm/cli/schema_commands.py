@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from rayhelm.cli.output import Format, FormatOption
+from rayhelm.cli.output import NARROW, Format, FormatOption, console
 
 __all__ = ["explain_command", "schema_command"]
 
@@ -69,10 +69,24 @@ def explain_command(
         print(json.dumps(asdict(explanation), indent=2))
         return
     print(f"{explanation.path or 'fleet file'}: {explanation.type}")
-    print(f"  {explanation.description}")
+    for line in _wrap(explanation.description, "  "):
+        print(line)
     print(f"  default: {explanation.default}")
     for name, bound in explanation.bounds.items():
         print(f"  {name}: {bound}")
     width = max(map(len, explanation.fields), default=0)
     for key, meaning in explanation.fields.items():
-        print(f"    {key:<{width}}  {meaning}")
+        first, *rest = _wrap(meaning, " " * (width + 6))
+        print(f"    {key:<{width}}  {first.lstrip()}", *rest, sep="\n")
+    if explanation.fields:
+        print(f"  one key: rayhelm explain {'.'.join(filter(None, (explanation.path, 'KEY')))}")
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    """Lines of the text, as wide as the terminal; 80 columns without one."""
+    import textwrap
+
+    width = max(console(NARROW).width, len(indent) + 40)
+    return textwrap.wrap(
+        " ".join(text.split()), width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    )

@@ -9,7 +9,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.explain.moves import explain_moves
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.several_pools import report_no_room_together
-from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
+from rayhelm.planner.explain.unreachable_slo import Missed, report_unreachable_slo
 from rayhelm.planner.placement.allocate import allocate
 from rayhelm.planner.placement.assignment import Assignment, Hosts
 from rayhelm.planner.placement.choose import Choice, Comparison, choose
@@ -121,14 +121,19 @@ class _OneByOne:
         """Return the parts of a model with `pools`, each with its share of the load; None for all if there is a
         problem."""
         rooms: list[PoolRoom] = []
+        missed: list[Missed] = []
         refused: dict[str, ResolvedModelSpec | None] = dict.fromkeys(part.name for part in parts)
         for part in parts:
             options = ModelOptions(part, splits, None)
             compared = choose(options)
             if room := find_room(compared):
                 rooms.append(room)
+            elif compared.missing_slo and not compared.reachable:
+                missed.append((part, compared.missing_slo))
             else:
                 self._report(part, options, compared, loaded, known)
+        if missed:
+            self.problems += report_unreachable_slo(missed, loaded)
         if len(rooms) < len(parts):
             return refused
         counts, left = count_replicas(rooms)
@@ -150,7 +155,7 @@ class _OneByOne:
             return
         try:
             if compared.missing_slo:
-                problems = report_unreachable_slo(model_spec, compared.missing_slo, loaded)
+                problems = report_unreachable_slo([(model_spec, compared.missing_slo)], loaded)
             else:
                 problems = [report_no_fit(model_spec, options.pools, compared.refused, loaded, known)]
         except FleetError as error:

@@ -67,7 +67,8 @@ def _parse_change(part: str, loaded: LoadedFleet) -> FleetChange:
         raise UsageError(f"--what-if `{part}`: no {kind} is called `{name}`; there are {', '.join(known)}")
     change, names = FleetChange(key, name, value.strip()), [name] if name else list(known)
     if key == "traffic" and not any(loaded.fleet.models[each].traffic for each in names):
-        raise UsageError(f"--what-if `{part}`: {' and '.join(names)} has no `traffic` in the fleet file")
+        which = f"model `{name}` has" if name else "the models have"
+        raise UsageError(f"--what-if `{part}`: {which} no `traffic` in the fleet file")
     for each in names:
         _apply(change, each, copy.deepcopy(loaded.document.data))
     return change

@@ -16,7 +16,8 @@ from rayhelm.renamed import renamed
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.nearest import did_you_mean, nearest
 from rayhelm.spec.renamed import describe_renamed
-from rayhelm.spec.walk import alternatives, fields, unwrap
+from rayhelm.spec.type_names import name_type
+from rayhelm.spec.walk import alternatives, fields
 
 __all__ = ["Explanation", "explain"]
 
@@ -78,7 +79,7 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
     record = _record(here)
     return Explanation(
         path="",
-        type=_type_name(_with_metadata(here, info)),
+        type=name_type(here, info),
         description=_meaning(info) if info else _doc(root),
         default=_default(info),
         bounds=_bounds(info) if info else {},
@@ -136,31 +137,6 @@ def _record(annotation: Any) -> type[BaseModel] | None:
 
 def _is_map(annotation: Any) -> bool:
     return any(getattr(item, "__origin__", None) is dict for item in alternatives(annotation))
-
-
-def _type_name(annotation: Any) -> str:
-    members = list(alternatives(annotation))
-    if len(members) > 1:
-        return " or ".join(_type_name(member) for member in members)
-    schema = TypeAdapter(annotation).json_schema() if not _record(annotation) else {}
-    if schema:
-        return _schema_type(schema)
-    record = _record(annotation)
-    name = record.__name__ if record else str(unwrap(annotation))
-    return f"map of name to {name}" if _is_map(annotation) else name
-
-
-def _schema_type(schema: dict[str, Any]) -> str:
-    if "anyOf" in schema:
-        return " or ".join(_schema_type(item) for item in schema["anyOf"] if item.get("type") != "null")
-    if "enum" in schema:
-        return "one of " + ", ".join(map(str, schema["enum"]))
-    if schema.get("examples"):
-        return f"text like {schema['examples'][0]}"
-    if schema.get("type") == "array":
-        return f"list of {_schema_type(schema.get('items', {}))}"
-    kind = str(schema.get("type", "any"))
-    return {"string": "text", "object": "map"}.get(kind, kind)
 
 
 def _default(info: FieldInfo | None) -> str:

@@ -71,10 +71,9 @@ def _message_and_fixes(
     if kind == "literal_error":
         return _not_a_choice(value, str(detail.get("ctx", {})["expected"]))
     if kind == "string_pattern_mismatch":
-        is_key = detail["loc"][-1] == "[key]"
-        if not is_key and detail.get("ctx", {})["pattern"] == MODEL_PATTERN:
-            return _fix_model_name(short(value))
-        return _pattern(key, value, _sample(model, path), is_key=is_key)
+        if detail.get("ctx", {})["pattern"] == MODEL_PATTERN:
+            return _fix_model_name(str(value))
+        return _pattern(key, value, _sample(model, path), is_key=detail["loc"][-1] == "[key]")
     if kind == "value_error":
         refusal = detail.get("ctx", {})["error"]
         return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
@@ -182,7 +181,9 @@ def _pattern(key: str, value: object, example: Fix, *, is_key: bool) -> tuple[st
 def _fix_model_name(name: str) -> tuple[str, Fix]:
     parts = (part.strip("-._") for part in re.sub("[^A-Za-z0-9._/-]+", "-", name).split("/"))
     why = "letters, digits, `.`, `-` and `_`, in parts with `/` between them, as clients send it"
-    return f"`{name}` cannot be a name of a model", Fix("", "/".join(part for part in parts if part) or "my-name", why)
+    return f"`{short(name)}` cannot be a name of a model", Fix(
+        "", "/".join(part for part in parts if part) or "my-name", why
+    )
 
 
 _OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from rayhelm.errors import Fix
 from rayhelm.spec.base import Refusal, short
 
-__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerGigabyte", "PricePerHour"]
+__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerGigabyte", "PricePerHour", "QuantitySchema"]
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -28,6 +28,10 @@ _OTHER_SPELLINGS = {
     "$/h": "USD/h",
 }
 """Units that others write, for the fix of a wrong one. They are not accepted: a fleet file has one spelling."""
+
+
+class QuantitySchema(WithJsonSchema):
+    """Marks the type of a quantity, for messages that name types."""
 
 
 def _quantity(units: dict[str, float], what: str, example: str, most: str, *, free: bool = False) -> Any:
@@ -61,7 +65,7 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
         return number
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}
-    return BeforeValidator(parse), WithJsonSchema(schema)
+    return BeforeValidator(parse), QuantitySchema(schema)
 
 
 def _respell(value: str, units: dict[str, float]) -> str | None:

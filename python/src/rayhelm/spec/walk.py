@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from rayhelm.closed import fields_of
 from rayhelm.lazy_record import type_of
 
-__all__ = ["Step", "alternatives", "field_at", "fields", "has_step", "model_at", "unwrap"]
+__all__ = ["Step", "alternatives", "field_at", "fields", "has_step", "members", "model_at", "unwrap"]
 
 Step = str | int
 
@@ -27,14 +27,19 @@ def unwrap(annotation: Any) -> Any:
     return annotation
 
 
+def members(annotation: Any) -> Iterator[Any]:
+    """The members of a union, each with what is beside it in `Annotated`; the type itself when it is none."""
+    bare = unwrap(annotation)
+    if get_origin(bare) in (Union, types.UnionType):
+        for member in get_args(bare):
+            yield from members(member)
+    elif bare is not type(None):
+        yield annotation
+
+
 def alternatives(annotation: Any) -> Iterator[Any]:
     """The members of a union; the type itself when it is none."""
-    annotation = unwrap(annotation)
-    if get_origin(annotation) in (Union, types.UnionType):
-        for member in get_args(annotation):
-            yield from alternatives(member)
-    elif annotation is not type(None):
-        yield annotation
+    return map(unwrap, members(annotation))
 
 
 def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

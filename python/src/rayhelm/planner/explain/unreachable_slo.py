@@ -9,25 +9,32 @@ from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import Slo
 
-__all__ = ["report_unreachable_slo"]
+__all__ = ["Missed", "report_unreachable_slo"]
 
+Missed = tuple[ResolvedModelSpec, Sequence[Candidate]]
 _MEANINGS = {"ttft": "time to first token", "tpot": "time per output token"}
 
 
-def report_unreachable_slo(
-    model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet
-) -> list[Problem]:
+def report_unreachable_slo(missed: Sequence[Missed], loaded: LoadedFleet) -> list[Problem]:
     """Return one problem for each objective that the best split misses, with the figure that it reaches.
 
-    `found`: all splits that fit, each of which misses an objective.
+    `missed`: a model, or its parts on several pools, each with all splits that fit; all of them miss an objective.
     """
-    objective = model_spec.declared.slo
-    best = min(found, key=lambda candidate: _compute_excess(candidate, objective))
-    path = ("models", model_spec.name, "slo")
-    return [
-        loaded.document.problem((*path, name), _describe(model_spec, best, name), _fix(best, name))
-        for name in best.capacity.misses_alone(objective)
-    ]
+    objective = missed[0][0].declared.slo
+    best = [(spec, min(found, key=lambda each: _compute_excess(each, objective))) for spec, found in missed]
+    problems = []
+    for name in _MEANINGS:
+        late = [each for each in best if name in each[1].capacity.misses_alone(objective)]
+        if not late:
+            continue
+        late.sort(key=lambda each: -_get_alone(each[1], name))
+        (slowest, candidate), *others = late
+        message = _describe(slowest, candidate, name)
+        for _, other in others:
+            message += f"; in pool `{other.split.inventory.name}` {_write(_get_alone(other, name))}"
+        path = ("models", slowest.name, "slo", name)
+        problems.append(loaded.document.problem(path, message, _fix(candidate, name)))
+    return problems
 
 
 def _compute_excess(candidate: Candidate, objective: Slo) -> float:
@@ -41,11 +48,15 @@ def _describe(model_spec: ResolvedModelSpec, best: Candidate, name: str) -> str:
     split, lengths = best.split, model_spec.lengths
     share = "" if best.share == 1 else f" with {best.share:g} of the GPU"
     spec = model_spec.declared
-    pins = {"pool": spec.pool, "parallelism": spec.parallelism, "gpuFraction": spec.gpu_fraction}
+    pins = {
+        "pools" if spec.pools else "pool": spec.pool,
+        "parallelism": spec.parallelism,
+        "gpuFraction": spec.gpu_fraction,
+    }
     limits = ", ".join(f"`{key}`" for key, pin in pins.items() if pin is not None)
     within = f" that {limits} allow{'s' if limits.count('`') == 2 else ''}" if limits else ""
     return (
-        f"a {_MEANINGS[name]} of {_write(wanted or 0)} is not reached, even by one request alone on a replica. The best"
+        f"a {_MEANINGS[name]} of {_show(wanted or 0)} is not reached, even by one request alone on a replica. The best"
         f" split{within}, {split} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
         f" reaches {_write(_get_alone(best, name))} at the high end of its 90 % interval, with {lengths.prompt} input"
         " tokens"
@@ -59,6 +70,13 @@ def _fix(best: Candidate, name: str) -> Fix:
 
 def _get_alone(candidate: Candidate, name: str) -> float:
     return (candidate.capacity.alone_ttft_s if name == "ttft" else candidate.capacity.alone_tpot_s) or 0.0
+
+
+def _show(seconds: float) -> str:
+    """Write a duration as a fleet file may have it."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:g}us"
+    return f"{seconds * 1e3:g}ms" if seconds < 10 else f"{seconds:g}s"
 
 
 def _write(seconds: float) -> str:
