@@ -247,3 +247,9 @@ def test_name_that_is_not_of_the_form_of_names_is_refused_in_each_map(key: str) 
     problem = the_problem(f"{SMALL}{key}: {{My_Name: {value}}}\n")
     assert problem.path == f"{key}.My_Name"
     assert "cannot be a name" in problem.message
+
+
+def test_fix_of_an_unknown_key_has_only_keys_that_take_its_value() -> None:
+    problem = the_problem(SMALL + "service: {chat: {upgrade: None}}\n")
+    assert problem.fix_text.startswith("services: {chat: ")
+    assert not problem.alternatives

@@ -214,3 +214,14 @@ def test_source_or_revision_without_meaning_is_refused(model: str, message: str)
 )
 def test_store_that_cannot_work_is_refused(bucket: str, message: str) -> None:
     assert message in refusal(fleet(PINNED, bucket)).message
+
+
+def test_last_part_of_a_hub_id_is_refused_with_the_whole_id() -> None:
+    text = fleet("source: Qwen3-8B").replace(", architecture: Qwen/Qwen3-8B", "")
+    problem = refusal(text)
+    assert problem.message.startswith("`Qwen3-8B` would be a path in the container")
+    assert problem.fix_text == "source: Qwen/Qwen3-8B"
+
+
+def test_relative_path_with_a_stated_architecture_is_accepted() -> None:
+    assert values(fleet("source: Qwen3-8B"))

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from rayhelm.errors import Fix, Problem
+from rayhelm.catalog import load_catalog
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.base import short
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
@@ -45,6 +46,9 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
             " which Ray reads" + _AZURE * source.startswith(("az://", "wasb")),
             Fix("", _find_hub_id(source) or "s3://acme-models/llama-8b/v1"),
         )
+    elif kind == "path" and not (model.architecture or model.memory) and (known := _find_full_id(source)):
+        message = f"`{source}` would be a path in the container; the id of the model on the hub is `{known}`"
+        yield document.problem((*path, "source"), message, Fix("", known))
     elif model.revision and len(model.revision) != _DIGITS.get(kind):
         if kind == "bucket":
             fix = Fix("", "0" * 64, f"with the output of: {_SUMS}")
@@ -60,6 +64,17 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
                 + _AZURE * source.startswith(("abfss://", "azure://"))
             )
             yield document.problem((*path, "revision"), why, Fix.removal())
+
+
+def _find_full_id(source: str) -> str:
+    """Return the hub id of a model that the catalog knows by its last part; empty for another source."""
+    if "/" in source:
+        return ""
+    try:
+        known = load_catalog().model(source).id
+    except FleetError:
+        return ""
+    return known if known != source else ""
 
 
 def _find_hub_id(url: str) -> str:

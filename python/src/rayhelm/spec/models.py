@@ -168,7 +168,9 @@ class ModelSpec(Record):
     ) = None
     """Commit of the hub repository, 40 hexadecimal digits. For `s3://` and `gs://`: sha256 of the file
     `SHA256SUMS` below the prefix, 64 digits. Without it the weights can change at any time."""
-    unpinned_reason: str | None = Field(default=None, min_length=8, examples=["the weights are in our own bucket"])
+    unpinned_reason: str | None = Field(
+        default=None, min_length=8, examples=["the weights may change: this is a trial"]
+    )
     """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
     shared_prefix_cache_reason: str | None = Field(
         default=None, min_length=8, max_length=1000, examples=["all tenants are one team"]

@@ -111,7 +111,8 @@ def _unknown_key(
     message = f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`" + (f"; {hint}" if hint else "")
     if not near:
         return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
-    first, *rest = (Fix(f"../{name}", value, replaces="") for name in near)
+    fitting = [name for name in near if _accepts(model, (*path[:-1], name), value)] or near
+    first, *rest = (Fix(f"../{name}", value, replaces="") for name in fitting)
     return message, first, *rest
 
 
