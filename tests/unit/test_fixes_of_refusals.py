@@ -60,7 +60,7 @@ def test_number_in_quotes_is_proposed_without_them(wrong: str, right: int) -> No
 @pytest.mark.parametrize(("wrong", "right"), [("0.25", 0.25), ("7.5", 0.5)])
 def test_share_in_quotes_is_proposed_only_within_its_bounds(wrong: str, right: float) -> None:
     problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {SMALL}, context: 4096, gpuFraction: '{wrong}'}}")
-    assert (problem.message, problem.fix.value) == (f"must be a number, not the text `{wrong}`", right)
+    assert (problem.message, problem.fix.value) == (f"must be a number, not the string `{wrong}`", right)
 
 
 @pytest.mark.parametrize(

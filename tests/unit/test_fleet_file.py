@@ -72,7 +72,7 @@ def test_unknown_key_names_the_nearest_key_and_line() -> None:
         ("source: Qwen/Qwen2.5-7B-Instruct, ", "", "models.chat.source", "is missing"),
         ("fleet: small", "fleet: !!int foo", "fleet", "`foo` is no int"),
         ("fleet: small", "fleet: !!bool foo", "fleet", "`foo` is no bool"),
-        ("fleet: small", "fleet: 5", "fleet", "YAML does not read `5` as text"),
+        ("fleet: small", "fleet: 5", "fleet", "YAML does not read `5` as a string"),
         ("nodes: 2", f"nodes: {'9' * 5000}", "pools.gpu.nodes", "larger than any number"),
         ("nodes: 2", "nodes: true", "pools.gpu.nodes", "a whole number, not `true`"),
         ("nodes: 2", 'nodes: "2"', "pools.gpu.nodes", "a whole number"),
@@ -103,7 +103,7 @@ def test_unknown_key_names_the_nearest_key_and_line() -> None:
             "nodes: 2",
             "nodes: 2, nodeSelector: {a: true}",
             "pools.gpu.nodeSelector.a",
-            "YAML does not read `true` as text",
+            "YAML does not read `true` as a string",
         ),
         ("nodes: 2", "nodes: 2, rdmaResource: hca", "pools.gpu.rdmaResource", "not the name of an extended resource"),
         (

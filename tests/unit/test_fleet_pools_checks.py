@@ -173,4 +173,4 @@ def test_applications_of_other_models_stay_with_the_first_service() -> None:
 
 def test_list_with_a_wrong_item_is_not_called_too_short() -> None:
     (found,) = problems(f"{APART}  q: {{{SOURCE}, pools: [eu-l4, [eu-a]]}}\n")
-    assert found.message == "must be text, not a list"
+    assert found.message == "must be a string, not a list"

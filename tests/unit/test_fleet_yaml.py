@@ -14,7 +14,7 @@ from unit.small_fleet import the_problem
     [
         ("", "the file is empty", None),
         ("# nothing\n", "the file is empty", None),
-        ("- a\n", "not a mapping", 1),
+        ("- a\n", "not a map", 1),
         ("a: [1\nb: 2\n", "not valid YAML", 2),
         ("a: 1\n---\nb: 2\n", "several documents", 3),
         ("fleet: a\nfleet: b\n", "is a duplicate; it is first in line 1", 2),

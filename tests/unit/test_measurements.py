@@ -63,7 +63,7 @@ def test_fleet_is_refused_when_its_measurements_do_not_exist(tmp_path: Path) -> 
         (ONE.replace("spread", "range"), "pools.gpu.pairs[0].range: extra inputs are not permitted"),
         (ONE.replace("[a, b]", "[a]"), "pools.gpu.pairs[0].nodes"),
         (ONE.replace("2026-11-01T12:00:00Z", "yesterday"), "pools.gpu.measured_at"),
-        ("- a\n", "not complete measurements: not a mapping"),
+        ("- a\n", "not complete measurements: not a map"),
     ],
     ids=[
         "empty", "half-written", "list-missing", "no-key", "no-data", "half-written-config-map", "zero", "text",

@@ -273,15 +273,15 @@ def test_override_that_repeats_the_plan_is_accepted() -> None:
         ),
         ("tenant", "{networkPolicy: {egress: {gateway: null}}}", "`networkPolicy.egress.gateway` cannot be overridden"),
         ("tenant", "{externalSecrets: {hub: {keys: {token: {key: a}}}}}", "`store`: it is required"),
-        ("pool", "{shmSize: [1]}", "`[1]` must be text"),
+        ("pool", "{shmSize: [1]}", "`[1]` must be a string"),
         ("pool", "{shmSize: 64 GB}", "`64 GB` does not match"),
         ("service", "{head: {minAvailable: two}}", "`two` must be a whole number"),
         ("service", "{head: {minAvailable: '1'}}", '`"1"` must be a number'),
         ("service", "{head: {minAvailable: true}}", "`true` must be a number"),
         ("service", "{suspend: 'true'}", '`"true"` must be true or false'),
-        ("service", "{head: null}", "`null` must be a mapping"),
+        ("service", "{head: null}", "`null` must be a map"),
         ("service", "{upgrade: {strategy: Rolling}}", "`Rolling` is not one of"),
-        ("service", "nonsense", "must be a mapping"),
+        ("service", "nonsense", "must be a map"),
     ],
 )
 def test_override_is_refused_with_its_line(part: str, values: str, message: str) -> None:

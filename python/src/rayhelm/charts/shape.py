@@ -108,7 +108,7 @@ def summary(annotation: Any) -> str:
         return "map"
     if origin is list:
         return "list"
-    names = {str: "text", int: "integer", float: "number", bool: "boolean"}
+    names = {str: "string", int: "integer", float: "number", bool: "boolean"}
     return names.get(annotation, "section")
 
 

@@ -124,7 +124,7 @@ def parse_document(text: str, file: str) -> Document:
         fix = Fix.advice("remove the `---`")
         raise FleetError(Problem("the file has several documents; a fleet file has one", "", file, line, fix))
     if not isinstance(nodes[0], yaml.MappingNode):
-        raise FleetError(Problem("not a mapping of keys to values", "", file, 1, _SMALLEST))
+        raise FleetError(Problem("not a map of keys to values", "", file, 1, _SMALLEST))
     data = builder.build(nodes[0], ())
     if builder.problems:
         raise FleetError(builder.problems)

@@ -78,13 +78,13 @@ def _message_and_fixes(
         refusal = detail.get("ctx", {})["error"]
         return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
     if kind == "string_type" and isinstance(value, (bool, int, float)):
-        return f"YAML does not read `{short(value)}` as text", _quoted(value, path, model)
+        return f"YAML does not read `{short(value)}` as a string", _quoted(value, path, model)
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
-        what = "a list" if isinstance(value, list) else "a mapping"
+        what = "a list" if isinstance(value, list) else "a map"
         return f"{describe_type(detail)}, not {what}", _sample(model, path)
     if isinstance(value, str) and kind in ("int_type", "float_type") and (number := _read_number(value)) is not None:
         fix = Fix("", number, "without quotes") if _accepts(model, path, number) else _sample(model, path)
-        return f"{describe_type(detail)}, not the text `{short(value)}`", fix
+        return f"{describe_type(detail)}, not the string `{short(value)}`", fix
     return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
 
 
@@ -225,9 +225,9 @@ _MESSAGES = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
-    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "must be a mapping"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "must be a map"),
     **dict.fromkeys(("list_type", "tuple_type", "set_type"), "must be a list"),
-    "string_type": "must be text",
+    "string_type": "must be a string",
     "finite_number": "must be a finite number",
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be greater than or equal to {ge}",

@@ -147,7 +147,7 @@ def _read_speculation(engine: dict[str, Any]) -> Speculation | None:
     if not config:
         return None
     if not isinstance(config, dict):
-        raise FleetError(Problem("speculative_config is not a mapping"))
+        raise FleetError(Problem("speculative_config is not a map"))
     tokens, rate = (
         config.get("num_speculative_tokens"),
         config.get("acceptance_rate", load_assumptions().acceptance_rate),
