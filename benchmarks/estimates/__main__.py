@@ -16,23 +16,21 @@ from typing import Any
 
 from estimates.answers import ask, find_version
 from estimates.compare import Pair, compare
-from estimates.questions import build_question
+from estimates.inputs import compute_digest, summarize_ours
+from estimates.page import PAGE, replace_text
+from estimates.questions import CACHES, MODES, build_question
 from performance.training import list_usable_rows
 from performance.validation import Residual, leave_out
 from rayhelm.planner.speed.rows import MeasuredRow
 
-_MODES = ("SILICON", "HYBRID")
-"""Its default, and the mode that fills gaps of the data by formulas: asked where the default has no answer."""
-_CACHES = {"bf16": "bfloat16", "fp8": "fp8"}
-"""Precisions of the KV cache that it is asked with where NVIDIA's checkpoint sets FP8, which the rows do not record."""
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-estimates", description=__doc__)
-    parser.add_argument("--write", type=Path, help="file for the result as JSON")
+    parser.add_argument("--write", type=Path, help="file for the result as JSON; the page is updated too")
     options = parser.parse_args()
     rows = list_usable_rows()
-    ours = {id(each.row): each for each in leave_out(lambda row: row.model)}
+    residuals = leave_out(lambda row: row.model)
+    ours = {id(each.row): each for each in residuals}
     result: dict[str, Any] = {
         "command": "make bench-estimates",
         "conditions": {
@@ -42,12 +40,14 @@ def main() -> int:
             "machine": platform.machine(),
         },
         "rows": len(rows),
-        "by_kv_cache": {name: _compare_with(rows, ours, precision) for name, precision in _CACHES.items()},
+        "inputs": {"sha256": compute_digest(rows), "rayhelm_over_all_rows": summarize_ours(residuals)},
+        "by_kv_cache": {name: _compare_with(rows, ours, precision) for name, precision in CACHES.items()},
     }
     text = json.dumps(result, indent=1) + "\n"
     sys.stdout.write(text)
     if options.write:
         options.write.write_text(text)
+        PAGE.write_text(replace_text(PAGE.read_text(), result))
     return 0
 
 
@@ -56,7 +56,7 @@ def _compare_with(rows: Sequence[MeasuredRow], ours: dict[int, Residual], precis
     pairs: list[Pair] = []
     refused: Counter[str] = Counter()
     left = list(rows)
-    for mode in _MODES:
+    for mode in MODES:
         questions = [build_question(row, precision if row.kv_cache_dtype == "fp8" else None, mode) for row in left]
         asked = [(row, question) for row, question in zip(left, questions, strict=True) if question]
         refused["no data for the GPU"] += len(left) - len(asked)
@@ -64,7 +64,7 @@ def _compare_with(rows: Sequence[MeasuredRow], ours: dict[int, Residual], precis
         for (row, _), answer in zip(asked, ask([question for _, question in asked]), strict=True):
             if error := answer.get("error"):
                 left.append(row)
-                refused[_shorten(error)] += mode == _MODES[-1]
+                refused[_shorten(error)] += mode == MODES[-1]
             else:
                 pairs.append(Pair(ours[id(row)], answer, mode))
     return {

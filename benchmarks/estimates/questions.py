@@ -4,7 +4,12 @@ from typing import Any
 
 from rayhelm.planner.speed.rows import MeasuredRow
 
-__all__ = ["SYSTEMS", "build_question"]
+__all__ = ["CACHES", "MODES", "SYSTEMS", "build_question"]
+
+MODES = ("SILICON", "HYBRID")
+"""Its default, and the mode that fills gaps of the data by formulas: asked where the default has no answer."""
+CACHES = {"bf16": "bfloat16", "fp8": "fp8"}
+"""Precisions of the KV cache that it is asked with where NVIDIA's checkpoint sets FP8, which the rows do not record."""
 
 SYSTEMS = {
     "H100-SXM-80GB": "h100_sxm",

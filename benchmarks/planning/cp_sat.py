@@ -4,19 +4,21 @@ import json
 import random
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from planning.fleets import generate_fleet, is_small
 from planning.placements import FoundPlacement, ResolvedFleet, load_fleet, resolve_fleet
-from planning.program import USD, Program, build_program
+from planning.program import USD, Program, build_program, find_group
 from planning.solution import express
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.choose import FLAGS
 from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["Case", "build_case", "compare_fleets", "generate_cp_sat_fleet", "measure_cp_sat"]
+__all__ = ["Case", "build_case", "compare_fleets", "generate_cp_sat_fleet", "list_on_fewest_hosts", "measure_cp_sat"]
 
 _SIZES = (
     ("ample", 5, 2, 4),
@@ -47,6 +49,12 @@ class Case:
     solution: dict[str, int] | None
     """The placement that the planner prefers; None if it found none."""
 
+    def on_fewest_hosts(self) -> "Case":
+        """Return the case without pipelines over more hosts than the model needs. The planner's placement may be no
+        solution of its program: it has such pipelines where others leave no room."""
+        candidates = {name: list_on_fewest_hosts(each) for name, each in self.fleet.list_candidates().items()}
+        return replace(self, program=build_program(self.fleet.inventories, candidates), solution=None)
+
     def write(self) -> str:
         program = self.program
         rows = [{"terms": row.terms, "low": row.low, "high": row.high} for row in program.rows]
@@ -71,8 +79,27 @@ def compare_fleets(keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         print("planning", key, flush=True)
         loaded = generate_cp_sat_fleet(key["models"], key["pools"], key["seed"], scarce=key["gpus"] == "scarce")
         cases.append(build_case(loaded))
-    answers = _solve(cases)
-    return [{**key, **_compare(case, answer)} for key, case, answer in zip(keys, cases, answers, strict=True)]
+    answers = _solve([*cases, *(case.on_fewest_hosts() for case in cases)])
+    compared = zip(keys, cases, answers[: len(cases)], answers[len(cases) :], strict=True)
+    return [
+        {**key, **_compare(case, answer), "best_on_fewest_hosts": _find_proven(other)}
+        for key, case, answer, other in compared
+    ]
+
+
+def list_on_fewest_hosts(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates without pipelines over more hosts than the shortest one of the same pool, GPU and tensor
+    parallel size that starts with certainty."""
+    found = list(candidates)
+    fewest: dict[tuple[str, str, int], int] = {}
+    for each in found:
+        _, is_tight, has_shorter_context, _, is_eager = each.faults
+        if not (is_tight or has_shorter_context or is_eager):
+            key = (*find_group(each), each.split.tp)
+            fewest[key] = min(fewest.get(key, each.split.nodes), each.split.nodes)
+    return [
+        each for each in found if each.split.nodes <= fewest.get((*find_group(each), each.split.tp), each.split.nodes)
+    ]
 
 
 def _summarize_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -162,6 +189,13 @@ def _compare(case: Case, answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _find_proven(answer: Mapping[str, Any]) -> float | None:
+    """Return the cost of the optimum, USD per hour; None if it is not proven."""
+    last = answer["objectives"][-1]
+    is_proven = len(answer["objectives"]) == FLAGS + 1 and last["status"] == "OPTIMAL"
+    return last["value"] / USD if is_proven else None
+
+
 def _can_allocate(case: Case, values: Mapping[str, int]) -> bool:
     """Return whether the planner's code allocates the GPUs of CP-SAT's solution, for the same cost."""
     chosen = {
@@ -185,6 +219,9 @@ def _summarize(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "more_faults_than_optimum": sum(row["has_more_faults"] for row in feasible),
         "optimum_allocated": sum(row["is_allocated"] for row in closed),
         "to_optimum": _divide(closed, "planner", "best"),
+        "to_optimum_on_fewest_hosts": _divide(
+            [row for row in feasible if row["best_on_fewest_hosts"]], "planner", "best_on_fewest_hosts"
+        ),
         "one_by_one_to_optimum": _divide(closed, "one_by_one", "best"),
         "not_proven": {
             "fleets": len(others),
