@@ -36,8 +36,8 @@ def build_text(result: Mapping[str, Any]) -> str:
             "",
             f"Of {result['rows']} rows rayhelm answers all and AIConfigurator {answered}. The others: {refused}.",
             "The rows do not record the precision of the KV cache. The table has FP8, as NVIDIA's checkpoints set it.",
-            f"With 16 bits the TPOT of AIConfigurator errs by {theirs['median']} (median) and {theirs['mean']} (mean) over"
-            f" {other['rows']} rows.",
+            f"With 16 bits the TPOT of AIConfigurator errs by {theirs['median']} (median) and {theirs['mean']} (mean)"
+            f" over {other['rows']} rows.",
             "",
             f"Models on GPUs with at least {_FEWEST_ROWS} rows where AIConfigurator has the smaller median:",
             "",

@@ -18,7 +18,7 @@ _HEAD = (
     "optimum proven",
     "median",
     "largest",
-    "largest over the optimum on fewest hosts",
+    "on fewest hosts: largest",
     "fleets up to 5 %",
     "one by one: median",
     "largest",

@@ -41,6 +41,16 @@ pools:
 models:
   chat: {source: Qwen/Qwen3-8B, context: 4096, traffic: {requestsPerSecond: 50, inputTokens: 1000, outputTokens: 200}}
 """
+OVER_HOSTS = """
+fleet: compared
+pools:
+  gpu: {gpu: L40S-48GB, nodes: 4, gpusPerNode: 4, network: ethernet-100g, price: 1 USD/h}
+models:
+  chat:
+    source: meta-llama/Llama-3.3-70B-Instruct
+    context: 8192
+    traffic: {requestsPerSecond: 1, inputTokens: 1024, outputTokens: 500}
+"""
 
 
 def find(fleet: str, model: str, kind: str) -> list[Alternative]:
@@ -148,6 +158,33 @@ def test_pool_that_a_pin_excludes_is_offered_with_its_key() -> None:
     (shape,) = find(fleet, "chat", "pool")
     assert shape.what == "pool: small"
     assert plan(fleet.replace("pool: main", "pool: small")).models["chat"].price_per_hour == shape.price_per_hour
+
+
+def test_pipeline_over_more_hosts_than_needed_is_offered_and_not_planned() -> None:
+    now = plan(OVER_HOSTS).models["chat"]
+    (shape,) = find(OVER_HOSTS, "chat", "hosts")
+    assert (now.nodes_per_replica, now.replicas, now.price_per_hour) == (1, 3, 12)
+    assert (shape.what, shape.replicas, shape.price_per_hour) == (
+        "pool: gpu, parallelism: {tensor: 2, pipeline: 4}",
+        1,
+        8,
+    )
+    assert "2 hosts for each replica: the loss of one stops all of it" in shape.note
+    planned = plan(OVER_HOSTS.replace("context: 8192", "context: 8192\n    parallelism: {tensor: 2, pipeline: 4}"))
+    assert (planned.models["chat"].nodes_per_replica, planned.models["chat"].price_per_hour) == (2, 8)
+
+
+def test_plan_without_room_for_replicas_on_one_host_does_not_call_the_model_too_large() -> None:
+    found = plan(OVER_HOSTS.replace("nodes: 4", "nodes: 2"))
+    assert found.models["chat"].nodes_per_replica == 2
+    (reason,) = [each for each in found.models["chat"].reasons if each.decision == "pipeline_parallel_size"]
+    assert "one host holds the weights, and several have more memory for the KV cache" in reason.because
+
+
+@pytest.mark.parametrize("target", ["", "    slo: {capacityAvailability: 0.999}\n"])
+def test_pipeline_over_more_hosts_saves_nothing_if_a_lost_host_must_not_matter(target: str) -> None:
+    found = find(OVER_HOSTS.replace("nodes: 4", "nodes: 8") + target, "chat", "hosts")
+    assert bool(found) != bool(target)
 
 
 def test_chart_has_each_shape_with_its_axes_and_needs_nothing_from_elsewhere() -> None:

@@ -97,6 +97,20 @@ def test_patterns_are_all_that_no_further_size_fits_in(
     assert list_patterns(sizes, room) == patterns
 
 
+def test_candidates_on_fewest_hosts_have_no_longer_pipelines_over_hosts(cp_sat: ModuleType) -> None:
+    fleet = cp_sat.build_case(cp_sat.generate_cp_sat_fleet(5, 2, 1, scarce=False)).fleet
+    candidates = fleet.list_candidates()["model-00004"]
+    kept = cp_sat.list_on_fewest_hosts(candidates)
+    assert {each.split.nodes for each in candidates if each.split.gpu.id == "L40S-48GB"} >= {1, 2, 3}
+    assert {each.split.nodes for each in kept if each.split.gpu.id == "L40S-48GB" and each.split.tp == 4} == {1}
+    assert [each for each in candidates if each.split.nodes == 1] == [each for each in kept if each.split.nodes == 1]
+
+
+def test_plans_cost_at_most_2_percent_more_than_the_optimum_on_fewest_hosts() -> None:
+    for found in RESULT["all"].values():
+        assert found["to_optimum_on_fewest_hosts"]["largest"] <= 1.02
+
+
 def test_result_is_of_the_version_in_the_lock() -> None:
     pinned = re.search(r"^ortools==(\S+)", (ROOT / "requirements/cp-sat.txt").read_text(), re.MULTILINE)
     assert pinned

@@ -14,6 +14,7 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.speed.build import build_shape
 from rayhelm.planner.speed.estimate import estimate_speed
 from rayhelm.planner.speed.model import Speed, compute_speed
+from rayhelm.planner.speed.rows import load_rows, shape_of_row
 from rayhelm.planner.speed.shape import Load, ReplicaShape
 
 FP8 = Quantization(method="fp8", bits=8)
@@ -48,6 +49,20 @@ def _build(model: Checkpoint, gpus: tuple[GpuKind, ...], tp: int, load: Load) ->
     return shape if shape.kv_tokens else None
 
 
+@cache
+def draw_measured_cases(loads_of_each: int = 8) -> tuple[Case, ...]:
+    """Return the shapes of the measured rows, with loads near to and far from theirs. Not those on the edge of loads
+    that no row has, where the interval widens."""
+    choose = random.Random(5)
+    shapes = {(row.model, row.weights, row.gpu, row.tp, row.dp): shape_of_row(row) for row in load_rows()}
+    drawn = [
+        (shape, Load(*(2 ** choose.uniform(*ends) for ends in ((6, 12), (6.7, 11), (0, 7)))))
+        for shape in shapes.values()
+        for _ in range(loads_of_each)
+    ]
+    return tuple(case for case in drawn if not estimate_speed(*case).notes)
+
+
 def describe(shape: ReplicaShape, load: Load) -> str:
     return f"{shape.model.id} on {shape.pp} x {shape.tp} x {shape.gpus[0].id}, {load}"
 
@@ -68,6 +83,18 @@ def test_more_requests_never_shorten_a_time() -> None:
         fewer, more = (compute_speed(shape, replace(load, concurrency=n * load.concurrency)) for n in (1, 2))
         assert more.tpot_s >= fewer.tpot_s, describe(shape, load)
         assert more.ttft_s >= fewer.ttft_s, describe(shape, load)
+
+
+@pytest.mark.parametrize("figure", ["concurrency", "input_tokens"])
+def test_nearer_measured_rows_never_shorten_a_time_much_where_the_load_grows(figure: str) -> None:
+    """Measured rows correct the estimates of loads near theirs. With 20 % more load, the correction of the estimate may
+    grow and its interval may narrow, but neither at once."""
+    for shape, load in draw_measured_cases():
+        heavier = replace(load, **{figure: 1.2 * getattr(load, figure)})
+        before, after = estimate_speed(shape, load), estimate_speed(shape, heavier)
+        for light, heavy in ((before.tpot_s, after.tpot_s), (before.ttft_s, after.ttft_s)):
+            assert heavy.mid >= 0.93 * light.mid, describe(shape, load)
+            assert heavy.high >= 0.85 * light.high, describe(shape, load)
 
 
 def test_more_requests_never_lower_the_rate_by_more_than_two_percent() -> None:

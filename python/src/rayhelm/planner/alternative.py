@@ -10,7 +10,9 @@ from rayhelm.planner.placement.options import ModelOptions
 
 __all__ = ["LEAST_SAVING", "Alternative", "Kind", "find_cheapest"]
 
-Kind = Literal["checkpoint", "sequences", "gpu", "pool", "sharing", "spot", "pools", "spare replica", "prefill/decode"]
+Kind = Literal[
+    "checkpoint", "sequences", "gpu", "pool", "hosts", "sharing", "spot", "pools", "spare replica", "prefill/decode"
+]
 
 LEAST_SAVING = 0.01
 """Part of the price from which an alternative is listed."""

@@ -82,6 +82,7 @@ class _Search:
         yield from self._list_sequences()
         yield from self._list_gpus()
         yield from self._list_pinned_away()
+        yield from self._list_over_hosts()
         yield from self._list_roles()
         yield from list_pools(self._spec, self._now, self._plan, self._inventories, loaded=self._loaded)
         yield from self._list_spare_replica()
@@ -165,6 +166,23 @@ class _Search:
         if declared.parallelism is not None:
             change["parallelism"] = pin_split(self._written, best)
         yield from self._compare("pool", _describe(change), best, "instead of what the fleet file pins", change=change)
+
+    def _list_over_hosts(self) -> Iterator[Alternative]:
+        """Yield the cheapest pipeline over more hosts than the planned one. A person decides on it: a replica is lost
+        with each of its hosts."""
+        if self._spec.declared.parallelism is not None or self._now.prefill_decode or self._now.gpu_fraction < 1:
+            return
+        options = ModelOptions(self._spec, PoolSplits(self._inventories), None)
+        fewest = self._now.nodes_per_replica
+        best = find_cheapest(options, lambda each: each.split.nodes > fewest and self._has_room(each))
+        if best is None:
+            return
+        change = {"pool": best.split.inventory.name, "parallelism": pin_split(self._written, best)}
+        note = (
+            f"{best.split.nodes} hosts for each replica: the loss of one stops all of it, and no measurement confirms"
+            " the speed of a pipeline over hosts"
+        )
+        yield from self._compare("hosts", _describe(change), best, note, change=change)
 
     def _list_roles(self) -> Iterator[Alternative]:
         """Yield prompts and answers on different replicas, where rayhelm serves them so. Only as an alternative: no

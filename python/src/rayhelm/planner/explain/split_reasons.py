@@ -43,8 +43,8 @@ def explain_pipeline(chosen: Candidate) -> Reason:
         because = "the GPUs of one stage have enough memory for the whole model"
     elif split.nodes > 1:
         because = (
-            f"the model is larger than one host. Pipeline stages send activations over {split.inventory.network} once"
-            " per stage; tensor parallelism would do so twice per layer"
+            f"{_explain_hosts(chosen)}. Pipeline stages send activations over {split.inventory.network} once per stage;"
+            " tensor parallelism would do so twice per layer"
         )
     else:
         because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
@@ -60,6 +60,16 @@ def explain_pipeline(chosen: Candidate) -> Reason:
             "weights_gib": round(count_weights(chosen.model_spec.model).bytes / 2**30, 2),
         },
     )
+
+
+def _explain_hosts(chosen: Candidate) -> str:
+    """Describe why a replica is on several hosts."""
+    weights = count_weights(chosen.model_spec.model).bytes
+    split = chosen.split
+    least = min(gpu.usable_gib or 0.0 for gpu in split.gpus) * 2**30
+    if weights > least * min(host.gpu_count for host in split.hosts or split.matching_hosts):
+        return "the model is larger than one host"
+    return "one host holds the weights, and several have more memory for the KV cache"
 
 
 def explain_ranks(chosen: Candidate) -> Iterator[Reason]:

@@ -11,7 +11,7 @@ from rayhelm.planner.placement.measured_speed import list_own_rows
 from rayhelm.planner.placement.model_spec import Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.planner.speed.coefficients import load_coefficients
+from rayhelm.planner.speed.coefficients import BandChoice, load_coefficients
 from rayhelm.planner.speed.estimate import Interval, describe_doubt, find_band, find_high, spread
 from rayhelm.planner.speed.model import SpeedModel, list_pass_terms
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
@@ -30,8 +30,8 @@ class LoadSpeed(NamedTuple):
     ttft_s: float
     tpot_s: float
     requests_per_s: float
-    band: str
-    """Name of the intervals that apply."""
+    band: BandChoice
+    """The intervals that apply."""
     basis: str
     is_link_overfull: bool
     doubt: str
@@ -40,26 +40,26 @@ class LoadSpeed(NamedTuple):
     @property
     def ttft_high_s(self) -> float:
         """Seconds at the pessimistic end."""
-        return find_high(self.ttft_s, getattr(load_coefficients().ttft_bands, self.band))
+        return find_high(self.ttft_s, self.band.choose(load_coefficients().ttft_bands))
 
     @property
     def tpot_high_s(self) -> float:
         """Seconds at the pessimistic end."""
-        return find_high(self.tpot_s, getattr(load_coefficients().tpot_bands, self.band))
+        return find_high(self.tpot_s, self.band.choose(load_coefficients().tpot_bands))
 
     @property
     def ttft(self) -> Interval:
         """Seconds."""
-        return spread(self.ttft_s, getattr(load_coefficients().ttft_bands, self.band))
+        return spread(self.ttft_s, self.band.choose(load_coefficients().ttft_bands))
 
     @property
     def tpot(self) -> Interval:
         """Seconds."""
-        return spread(self.tpot_s, getattr(load_coefficients().tpot_bands, self.band))
+        return spread(self.tpot_s, self.band.choose(load_coefficients().tpot_bands))
 
     @property
     def requests_per_second(self) -> Interval:
-        return spread(self.requests_per_s, getattr(load_coefficients().throughput_bands, self.band))
+        return spread(self.requests_per_s, self.band.choose(load_coefficients().throughput_bands))
 
 
 class ReplicaSpeed:
@@ -125,10 +125,10 @@ class ReplicaSpeed:
     def _correct(self, concurrency: float) -> Correction:
         lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
-        correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
-        if correction.basis == "model":
-            return correct(self._shape, load, self._rows, self._kv_cache_dtype)
-        return correction
+        own = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
+        if own.confidence == 1:
+            return own
+        return own.over(correct(self._shape, load, self._rows, self._kv_cache_dtype))
 
     @cached_property
     def _shape(self) -> ReplicaShape:

@@ -2,12 +2,13 @@
 
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import yaml
 
 from rayhelm.closed import Closed
 
-__all__ = ["Band", "SpeedCoefficients", "load_coefficients"]
+__all__ = ["Band", "BandChoice", "SpeedCoefficients", "load_coefficients"]
 
 
 class Band(Closed):
@@ -34,6 +35,24 @@ class Bands(Closed):
     """A GPU without measured rows."""
     queued: Band
     """More requests than the replica runs at a time."""
+
+
+class BandChoice(NamedTuple):
+    """Which interval applies."""
+
+    name: str
+    """Field of `Bands`."""
+    confidence: float = 0.0
+    """How far the interval is that of interpolated estimates instead, 0 to 1."""
+
+    def choose(self, bands: Bands) -> Band:
+        """Return the interval of one figure."""
+        band: Band = getattr(bands, self.name)
+        if not self.confidence:
+            return band
+        near, part = bands.interpolated, self.confidence
+        low, high = (far ** (1 - part) * close**part for far, close in ((band.low, near.low), (band.high, near.high)))
+        return Band.model_construct(low=low, high=high, rows=near.rows)
 
 
 class SpeedCoefficients(Closed):

@@ -6,7 +6,7 @@ from math import exp
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.planner.speed.coefficients import Band, load_coefficients
+from rayhelm.planner.speed.coefficients import Band, BandChoice, load_coefficients
 from rayhelm.planner.speed.model import Speed, compute_speed
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
@@ -76,14 +76,14 @@ def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto"
 def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
     fitted = load_coefficients()
     doubt = describe_doubt(speed, correction, describe_unmeasured(load))
-    name = find_band(shape, speed, correction, doubt)
+    band = find_band(shape, speed, correction, doubt)
     tpot, ttft = speed.tpot_s * exp(correction.tpot), speed.ttft_s * exp(correction.ttft)
     seconds = ttft + max(load.output_tokens - 1, 0) * tpot
     rate = load.concurrency * load.output_tokens / seconds
     return SpeedEstimate(
-        ttft_s=spread(ttft, getattr(fitted.ttft_bands, name)),
-        tpot_s=spread(tpot, getattr(fitted.tpot_bands, name)),
-        output_tokens_per_second=spread(rate, getattr(fitted.throughput_bands, name)),
+        ttft_s=spread(ttft, band.choose(fitted.ttft_bands)),
+        tpot_s=spread(tpot, band.choose(fitted.tpot_bands)),
+        output_tokens_per_second=spread(rate, band.choose(fitted.throughput_bands)),
         basis=correction.basis,
         sources=correction.references,
         bound_by=_find_bound(speed),
@@ -107,12 +107,17 @@ def describe_doubt(speed: Speed, correction: Correction, unmeasured: str) -> str
     return f"no measured row has {unmeasured}" if unmeasured else ""
 
 
-def find_band(shape: ReplicaShape, speed: Speed, correction: Correction, doubt: str = "") -> str:
-    """Return the name of the interval that applies. `doubt`: of `describe_doubt`."""
+def find_band(shape: ReplicaShape, speed: Speed, correction: Correction, doubt: str = "") -> BandChoice:
+    """Return the interval that applies. `doubt`: of `describe_doubt`."""
     if doubt:
-        return "other_gpu"
-    if correction.basis != "model":
-        return correction.basis
+        return BandChoice("other_gpu")
+    if correction.basis == "measured" or correction.confidence == 1:
+        return BandChoice(correction.basis)
+    return BandChoice(_find_band_of_model(shape, speed), correction.confidence)
+
+
+def _find_band_of_model(shape: ReplicaShape, speed: Speed) -> str:
+    """Return the name of the interval without a measured row of the model on the GPU."""
     if any(gpu.id not in _measured_gpus() for gpu in shape.gpus) or shape.pp > 1:
         return "other_gpu"
     if speed.limit:

@@ -16,6 +16,11 @@ _WIDTHS = {"tp": 1.0, "concurrency": 1.5, "input": 1.5, "output": 2.0}
 """Doublings over which a row loses its weight."""
 _PRIOR_WEIGHT = 0.3
 """Weight of the model itself, as of a row without a deviation."""
+_LEAST_WEIGHT = 0.1
+"""Weight of the nearest row up to which the rows tell nothing."""
+_FULL_WEIGHT = 0.5
+"""Weight of the nearest row from which the whole correction applies. Between both it grows linearly: at a step, more
+requests or longer prompts would shorten an estimate."""
 _SAME = 0.03
 """Loads that differ by less are the same."""
 _MOST = 0.7
@@ -32,6 +37,23 @@ class Correction:
     basis: str = "model"
     """`measured`, `interpolated` or `model`."""
     references: tuple[str, ...] = ()
+    confidence: float = 0.0
+    """Part of the correction that applies: 1 near measured rows, 0 where the model of speed is alone."""
+
+    def over(self, other: "Correction") -> "Correction":
+        """Return this correction, completed by another one where it applies only in part."""
+        if self.confidence == 1 or not other.confidence:
+            return self
+        if not self.confidence:
+            return other
+        left = 1 - self.confidence
+        return Correction(
+            self.tpot + left * other.tpot,
+            self.ttft + left * other.ttft,
+            "interpolated",
+            (*self.references, *other.references)[:_MOST_REFERENCES],
+            self.confidence + left * other.confidence,
+        )
 
 
 def find_rows(shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
@@ -62,11 +84,12 @@ def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cac
         references = tuple(row.reference for row in same[:_MOST_REFERENCES])
         first = [value for row in same if (value := _deviate(row, kv_cache_dtype)[1]) is not None]
         tpot = _median([_deviate(row, kv_cache_dtype)[0] for row in same])
-        return Correction(tpot, _median(first) if first else 0.0, "measured", references)
+        return Correction(tpot, _median(first) if first else 0.0, "measured", references, 1.0)
     weights = [(exp(-(distance**2) / 2), row) for distance, row in near]
-    strong = [row for weight, row in weights if weight > 0.1]
+    strong = [row for weight, row in weights if weight > _LEAST_WEIGHT]
     if not strong:
         return Correction()
+    confidence = min(1.0, (weights[0][0] - _LEAST_WEIGHT) / (_FULL_WEIGHT - _LEAST_WEIGHT))
     tpot = ttft = tpot_weight = ttft_weight = 0.0
     for weight, row in weights:
         step, first_token = _deviate(row, kv_cache_dtype)
@@ -76,10 +99,11 @@ def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cac
             ttft += weight * _limit(first_token)
             ttft_weight += weight
     return Correction(
-        tpot / (tpot_weight + _PRIOR_WEIGHT),
-        ttft / (ttft_weight + _PRIOR_WEIGHT),
+        confidence * tpot / (tpot_weight + _PRIOR_WEIGHT),
+        confidence * ttft / (ttft_weight + _PRIOR_WEIGHT),
         "interpolated",
         tuple(row.reference for row in strong[:_MOST_REFERENCES]),
+        confidence,
     )
 
 
