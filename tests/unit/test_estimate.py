@@ -100,6 +100,23 @@ def test_requests_beyond_the_kv_cache_wait() -> None:
     assert answer.ttft_s.mid > 10
 
 
+def test_no_more_requests_run_than_are_in_flight() -> None:
+    assert ask(data_parallel_size=8, tensor_parallel_size=1, concurrency=1).running == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "note"),
+    [
+        ({"input_tokens": 40_000}, "they have 40,512 tokens, and the longest context is 40,960"),
+        ({"input_tokens": 40_500}, "they have 41,012 tokens, and the longest context is 40,960"),
+        ({"engine": {"max_model_len": 1500}}, "they have 1,536 tokens, and the longest context is 1,500"),
+    ],
+)
+def test_requests_beyond_the_longest_context_have_a_note(keys: dict[str, Any], note: str) -> None:
+    is_refused = "40,512" not in note
+    assert any(note in each for each in ask(**keys).notes) == is_refused
+
+
 def test_lower_max_num_seqs_than_measured_is_not_called_measured() -> None:
     answer = ask(engine={"max_num_seqs": 8})
     assert (answer.basis, answer.bound_by, answer.running) == ("model", "max_num_seqs", 8)

@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field
 
 from rayhelm.catalog._origin import shown
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.gpu import GpuKind, Vendor
 from rayhelm.closed import Closed
 from rayhelm.errors import Fix, FleetError, Problem
 
@@ -22,6 +22,7 @@ __all__ = [
     "EngineConstants",
     "EngineDefaults",
     "NonTorch",
+    "QuantizationLimit",
     "find_engine",
     "is_older_than_measured",
     "list_engines",
@@ -81,6 +82,22 @@ class NonTorch(Closed):
     """Two or more GPUs in tensor parallelism."""
 
 
+class QuantizationLimit(Closed):
+    """Where vLLM refuses the checkpoints of a format."""
+
+    method: str
+    """`quant_method` of config.json; `modelopt_fp4` is `modelopt` with 4 bits."""
+    is_removed: bool = False
+    """No longer read on any GPU."""
+    is_deprecated: bool = False
+    """Read with `allow_deprecated_quantization` only."""
+    least_compute: float = 0.0
+    """Lowest CUDA compute capability."""
+    not_on: tuple[Vendor, ...] = ()
+    """Vendors whose GPUs have no kernels for it."""
+    source: str
+
+
 class EngineConstants(Closed):
     """One version of vLLM."""
 
@@ -116,6 +133,8 @@ class EngineConstants(Closed):
     checks_state_blocks: bool = False
     """With CUDA graphs, a model with recurrent layers needs as many blocks as max_num_seqs: the check of
     vllm-project/vllm#38270, after 0.19."""
+    quantization: tuple[QuantizationLimit, ...] = ()
+    """Empty for versions of which it is not known."""
     cuda_graph_gib: Constant | None
     """Memory for CUDA graphs that vLLM subtracts from the cache; None: vLLM allocates it outside the budget."""
 

@@ -14,6 +14,7 @@ from rayhelm.planner.memory.fit_fixes import FitFix, list_fixes, list_split_fixe
 from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_fit, list_notes, list_unknown_figures
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
+from rayhelm.planner.memory.quantization import find_quantization_error
 from rayhelm.versions import versions
 
 __all__ = ["Fit", "FitStage", "fit"]
@@ -145,6 +146,9 @@ def fit(
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )
+    if refused := [error for gpu in stage_gpus if (error := find_quantization_error(model, gpu, constants))]:
+        fixes = (FitFix(why="use another checkpoint of the model, or another GPU"),)
+        return _build_bare_fit(config, refused[0], fixes, unknown)
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
         return _build_bare_fit(config, unknown[0], list_split_fixes(config), unknown)
     answer = _answer(evaluate(config), unknown, catalog)

@@ -7,6 +7,7 @@ from functools import cached_property
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
+from rayhelm.planner.memory.quantization import find_quantization_error
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
@@ -172,6 +173,9 @@ def _evaluate(
         model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
     ):
         return RejectedSplit(split, against[0])
+    errors = (find_quantization_error(model_spec.model, gpu, model_spec.engine) for gpu in split.gpus)
+    if reason := next(filter(None, errors), ""):
+        return RejectedSplit(split, reason)
     if model_spec.separates_prefill and (reason := find_transfer_error(model_spec, split)):
         return RejectedSplit(split, reason)
     if reason := _find_unknown(model_spec, split):

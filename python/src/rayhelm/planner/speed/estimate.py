@@ -87,7 +87,7 @@ def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: C
         basis=correction.basis,
         sources=correction.references,
         bound_by=_find_bound(speed),
-        running=round(speed.running, 1),
+        running=round(min(speed.running, max(load.concurrency, 1.0)), 1),
         notes=(doubt,) if doubt else (),
     )
 

@@ -75,10 +75,21 @@ def answer_query(query: SpeedQuery) -> SpeedEstimate:
         raise FleetError(Problem(f"vLLM is not known to run on {gpu.id}"))
     load = Load(query.input_tokens, query.output_tokens, query.concurrency)
     found = estimate_speed(shape, load, str(query.engine.get("kv_cache_dtype") or "auto"))
-    notes = tuple(note for note in (*found.notes, why, load_catalog().explain_gpu_name(query.gpu)) if note)
+    remarks = (*found.notes, why, _find_context_error(model, query), load_catalog().explain_gpu_name(query.gpu))
+    notes = tuple(note for note in remarks if note)
     if query.engine.get("enforce_eager"):
         notes = (*notes, "enforce_eager: decoding without CUDA graphs is slower than this estimate")
     return found.model_copy(update={"notes": notes})
+
+
+def _find_context_error(model: Checkpoint, query: SpeedQuery) -> str:
+    """Return why vLLM refuses requests of this length; empty if it does not."""
+    stated = query.engine.get("max_model_len")
+    longest = int(stated) if isinstance(stated, (int, float)) else model.max_context
+    tokens = query.input_tokens + query.output_tokens
+    if tokens <= longest:
+        return ""
+    return f"vLLM refuses these requests: they have {tokens:,} tokens, and the longest context is {longest:,} tokens"
 
 
 def answer_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""Quantized checkpoints that vLLM refuses: their format on a GPU, or at all."""
+
+from rayhelm.catalog.engines import EngineConstants, QuantizationLimit
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+
+__all__ = ["find_quantization_error", "is_deprecated"]
+
+
+def find_quantization_error(model: Checkpoint, gpu: GpuKind, engine: EngineConstants) -> str:
+    """Return why vLLM refuses the quantization of a checkpoint on a GPU; empty if it does not, or if that is not
+    known."""
+    limit = _find_limit(model, engine)
+    if limit is None:
+        return ""
+    version, method = f"vLLM {engine.version}", limit.method
+    if limit.is_removed:
+        return f"{version} no longer reads {method} checkpoints"
+    if gpu.vendor in limit.not_on:
+        return f"{version} has no kernels for {method} checkpoints on {gpu.id}"
+    least = limit.least_compute
+    if gpu.vendor == "nvidia" and gpu.compute and float(gpu.compute) < least:
+        return f"{version} needs compute capability {least} for {method} checkpoints, and {gpu.id} has {gpu.compute}"
+    return ""
+
+
+def is_deprecated(model: Checkpoint, engine: EngineConstants) -> bool:
+    """Return whether vLLM reads the checkpoint with `allow_deprecated_quantization` only."""
+    limit = _find_limit(model, engine)
+    return limit is not None and limit.is_deprecated
+
+
+def _find_limit(model: Checkpoint, engine: EngineConstants) -> QuantizationLimit | None:
+    if model.quantization is None or model.engine != "vllm":
+        return None
+    method = model.quantization.method
+    name = f"{method}_fp4" if method == "modelopt" and model.quantization.bits <= 4 else method
+    return next((limit for limit in engine.quantization if limit.method == name), None)
