@@ -146,9 +146,9 @@ def fit(
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )
-    if refused := [error for gpu in stage_gpus if (error := find_quantization_error(model, gpu, constants))]:
+    if errors := [error for gpu in stage_gpus if (error := find_quantization_error(model, gpu, constants))]:
         fixes = (FitFix(why="use another checkpoint of the model, or another GPU"),)
-        return _build_bare_fit(config, refused[0], fixes, unknown)
+        return _build_bare_fit(config, errors[0], fixes, unknown)
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
         return _build_bare_fit(config, unknown[0], list_split_fixes(config), unknown)
     answer = _answer(evaluate(config), unknown, catalog)

@@ -173,8 +173,7 @@ def _evaluate(
         model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
     ):
         return RejectedSplit(split, against[0])
-    errors = (find_quantization_error(model_spec.model, gpu, model_spec.engine) for gpu in split.gpus)
-    if reason := next(filter(None, errors), ""):
+    if reason := _find_quantization_error(model_spec, split):
         return RejectedSplit(split, reason)
     if model_spec.separates_prefill and (reason := find_transfer_error(model_spec, split)):
         return RejectedSplit(split, reason)
@@ -189,6 +188,15 @@ def _evaluate(
         if model_spec.has_own_engine
         else _evaluate_engine(model_spec, split, share, memory)
     )
+
+
+def _find_quantization_error(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
+    """Return why vLLM refuses the quantization of the model on one of the GPUs; empty if it does not."""
+    if model_spec.model.quantization is None:
+        return ""
+    kinds = {gpu.id: gpu for gpu in split.gpus}.values()
+    errors = (find_quantization_error(model_spec.model, gpu, model_spec.engine) for gpu in kinds)
+    return next(filter(None, errors), "")
 
 
 def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
