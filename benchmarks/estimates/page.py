@@ -27,14 +27,17 @@ def build_text(result: Mapping[str, Any]) -> str:
     ]
     behind = [_join(*row) for row in _list_behind(errors)]
     answered = sum(fp8["answered"].values())
-    refused = ", ".join(f"{count} ({why})" for why, count in fp8["not_answered"].items())
+    refused = [f"- {count} rows: {why.removeprefix('RuntimeError: ')}" for why, count in fp8["not_answered"].items()]
     theirs = other["aiconfigurator"]
     return "\n".join(
         (
             *_build_head("rows", "figure", *_COLUMNS, texts=2),
             *rows,
             "",
-            f"Of {result['rows']} rows rayhelm answers all and AIConfigurator {answered}. The others: {refused}.",
+            f"Of {result['rows']} rows rayhelm answers all and AIConfigurator {answered}. It answers for the others:",
+            "",
+            *refused,
+            "",
             "The rows do not record the precision of the KV cache. The table has FP8, as NVIDIA's checkpoints set it.",
             f"With 16 bits the TPOT of AIConfigurator errs by {theirs['median']} (median) and {theirs['mean']} (mean)"
             f" over {other['rows']} rows.",
