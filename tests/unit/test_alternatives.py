@@ -174,7 +174,7 @@ def test_pipeline_over_more_hosts_than_needed_is_offered_and_not_planned() -> No
     assert (planned.models["chat"].nodes_per_replica, planned.models["chat"].price_per_hour) == (2, 8)
 
 
-def test_plan_without_room_for_replicas_on_one_host_does_not_call_the_model_too_large() -> None:
+def test_plan_over_hosts_does_not_call_a_model_too_large_that_fits_one() -> None:
     found = plan(OVER_HOSTS.replace("nodes: 4", "nodes: 2"))
     assert found.models["chat"].nodes_per_replica == 2
     (reason,) = [each for each in found.models["chat"].reasons if each.decision == "pipeline_parallel_size"]
