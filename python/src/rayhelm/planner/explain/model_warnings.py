@@ -9,6 +9,7 @@ from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.memory.quantization import is_deprecated
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
+from rayhelm.spec.models import ModelSpec
 
 __all__ = ["list_unknown", "list_warnings"]
 
@@ -22,12 +23,8 @@ _MEMORY_PINS = ("dtype", "quantization")
 
 def list_warnings(chosen: Candidate) -> Iterator[str]:
     model_spec, capacity, spec = chosen.model_spec, chosen.capacity, chosen.model_spec.declared
-    is_in_hub = "/" in spec.source and ":" not in spec.source
-    if not spec.revision and (is_in_hub or spec.source.startswith(("s3://", "gs://"))):
-        why = f" ({spec.unpinned_reason})" if spec.unpinned_reason else ""
-        yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
-    if license := find_license(spec.source):
-        yield f"the license of {spec.source} ({license.name}): {license.restriction}"
+    if not (spec.pools and spec.served_as):  # reported for the first of its `pools`
+        yield from _list_source_warnings(spec, model_spec.generates)
     if chosen.tight:
         yield (
             "tight: the error of the memory estimate is larger than the margin, so the engine may not start. Lower"
@@ -54,8 +51,6 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
             f"vLLM {model_spec.engine.version} reads {model_spec.model.quantization.method} checkpoints only with"
             " `allow_deprecated_quantization`, which the plan sets. A later version refuses them"
         )
-    if spec.slo.tpot and not model_spec.generates:
-        yield f"`slo.tpot` has no effect: the task `{spec.task}` generates no tokens"
     for gpu in dict.fromkeys(chosen.split.gpus):
         if gpu.engine != "vllm" and not model_spec.has_own_engine:
             yield f"{gpu.id}: {_BUILDS[gpu.engine]}. The `image` of the pool has to contain one"
@@ -64,6 +59,18 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
                 f"{gpu.id}: set `deviceGroups` of the pool. Without it, pods that do not run as root may not open its"
                 " device files"
             )
+
+
+def _list_source_warnings(spec: ModelSpec, generates: bool) -> Iterator[str]:
+    """Yield what the fleet file alone decides, on any pool."""
+    is_in_hub = "/" in spec.source and ":" not in spec.source
+    if not spec.revision and (is_in_hub or spec.source.startswith(("s3://", "gs://"))):
+        why = f" ({spec.unpinned_reason})" if spec.unpinned_reason else ""
+        yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
+    if license := find_license(spec.source):
+        yield f"the license of {spec.source} ({license.name}): {license.restriction}"
+    if spec.slo.tpot and not generates:
+        yield f"`slo.tpot` has no effect: the task `{spec.task}` generates no tokens"
 
 
 def list_unknown(chosen: Candidate) -> Iterator[str]:
