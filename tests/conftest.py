@@ -1,5 +1,7 @@
 """What applies to all tests: their order, the record of skips, and one cache of what helm renders."""
 
+import gc
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(watch)
     if path := config.getoption("--record-completed"):
         config.pluginmanager.register(CompletedLog(Path(path)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector: all that is collected lives until the end, and each pass would read it.
+
+    This saves a third of the CPU time of the collection, which every xdist worker repeats."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()  # later passes skip these objects too
+        gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
