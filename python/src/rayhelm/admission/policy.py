@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from rayhelm.charts.helm import charts_dir
+from rayhelm.charts.helm import Loader, charts_dir
 
 __all__ = ["AdmissionPolicy", "Validation", "load_chart_policies", "read_policies"]
 
@@ -125,7 +125,7 @@ def _join_selectors(*matched: Object) -> Object:
 
 
 def _read_documents(file: Path) -> Iterator[Object]:
-    yield from yaml.safe_load_all(file.read_text())
+    yield from yaml.load_all(file.read_text(), Loader=Loader)
 
 
 def _collect_labels(item: Object, namespace: Object) -> Object:

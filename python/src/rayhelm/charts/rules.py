@@ -67,5 +67,6 @@ def _nest(path: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(files("rayhelm").joinpath(f"data/rules/{name}.yaml").read_text())
+    text = files("rayhelm").joinpath(f"data/rules/{name}.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.load(text, Loader=LOADER)
     return found
