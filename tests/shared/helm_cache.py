@@ -4,6 +4,7 @@ Only the process is replaced: reading helm's answer is the code under test. The 
 on: checksum of the binary, files of the chart, arguments, content of the values files, helm's environment variables.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,7 +13,8 @@ import subprocess
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,13 +79,16 @@ class HelmCache:
         chart = next(Path(part) for part in command if _is_chart(part))
         listing = _listing(chart)
         entry = self._entry(command, files, environment, _tree_checksum(chart, listing))
-        if (done := self._read(entry, command, files)) is not None:
-            self.hits += 1
-            return done
-        # Without garbage collection helm takes half the time, and 30 MB more.
-        done = self.run_helm(command, {"GOGC": "off", **environment})
-        if _listing(chart) == listing:  # else it was edited meanwhile
-            _write(entry, _encode(done, files))
+        if (done := self._read(entry, command, files)) is None:
+            # xdist workers collect the same modules, and need the same answers at the same time.
+            with _locked(entry.parent.with_suffix(".lock")):
+                if (done := self._read(entry, command, files)) is None:
+                    # Without garbage collection helm takes half the time, and 30 MB more.
+                    done = self.run_helm(command, {"GOGC": "off", **environment})
+                    if _listing(chart) == listing:  # else it was edited meanwhile
+                        _write(entry, _encode(done, files))
+                    return done
+        self.hits += 1
         return done
 
     def prune(self) -> None:
@@ -176,6 +181,15 @@ def _with_names(text: str, files: Sequence[str]) -> str:
     for number, file in enumerate(files):
         text = text.replace(f"\0{number}\0", file)
     return text
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time add entries to a folder of the cache."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _write(entry: Path, content: bytes) -> None:

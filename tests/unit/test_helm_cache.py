@@ -113,11 +113,11 @@ def test_helm_cache_runs_helm_when_an_entry_is_damaged(run: Run, helm: Path, tmp
     assert calls(helm) == 2
 
 
-def test_helm_cache_serves_concurrent_sessions(run: Run, helm: Path, tmp_path: Path) -> None:
+def test_helm_cache_runs_helm_once_for_concurrent_sessions(run: Run, helm: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         outputs = {done.stdout for done in pool.map(lambda _: run(), range(40))}
     assert outputs == {"rendered chat with {}\n"}
-    assert calls(helm) <= 8
+    assert calls(helm) == 1
     assert len(list((tmp_path / "cache").glob("*/*"))) == 1
 
 
