@@ -44,15 +44,18 @@ def serve(upstream: Upstream, names: Mapping[str, Values]) -> Values:
 
 
 @contextmanager
-def start_three(remotes: Mapping[str, Values], overlay: Values | None = None) -> Iterator[dict[str, Side]]:
-    """Start three gateways. `remotes` are further values of the two that `eu` forwards to, `overlay` those of `eu`."""
+def start_three(
+    remotes: Mapping[str, Values], overlay: Values | None = None, others: Values | None = None
+) -> Iterator[dict[str, Side]]:
+    """Start three gateways. `remotes` are further values of the entries of the two that `eu` forwards to, `overlay`
+    values of `eu`, and `others` those of the two."""
     with ExitStack() as stack:
         upstreams = {one.name: one for one in stack.enter_context(start_upstreams("eu", *remotes))}
         ports = {name: stack.enter_context(reserve_port()) for name in upstreams}
         sides = {}
         for name in remotes:
             names = KINDS if name == "us" else {"qwen": KINDS["qwen"]}
-            more = {"overlay": serve(upstreams[name], names)}
+            more = {"overlay": over(serve(upstreams[name], names), others or {})}
             sides[name] = stack.enter_context(start_side(name, "eu", upstreams[name], ports[name], ports["eu"], **more))
         served = {
             name: {"models": {each: ["stable"] for each in ("llama", *(KINDS if name == "us" else ["qwen"]))}}

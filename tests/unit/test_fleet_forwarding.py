@@ -108,6 +108,14 @@ def test_versions_of_a_forwarded_model_keep_their_weights() -> None:
     assert not any("which cluster `eu` does not have" in warning for warning in plan(text).warnings)
 
 
+def test_weight_of_a_version_can_be_at_its_model_in_another_cluster() -> None:
+    without = NEXT.replace(", weight: 20", "")
+    in_asia = NEXT.replace("next:", "next-asia:").replace("pool: us", "pool: asia")
+    text = fleet(us=", remotes: " + REMOTE % ("asia", ""), more=ALSO_IN_ASIA + without + in_asia)
+    eu = render_gateways(with_asia(text, eu_names_asia=True))["eu"]
+    assert {name: one.weight for name, one in eu.models["big"].versions.items()} == {"stable": 80, "next": 20}
+
+
 def test_adapter_and_aliases_of_a_forwarded_model_are_forwarded() -> None:
     text = fleet(big=f"{ADAPTER}, aliases: [large]", tenants="a: {models: [chat, big, legal]}")
     text = text.replace(

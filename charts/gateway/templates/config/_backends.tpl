@@ -46,8 +46,7 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   http-request set-uri {{ $path }}{{ if eq $model.task "custom" }} unless { query -m found }
   http-request set-uri {{ $path }}?%[query] if { query -m found }{{ end }}
   {{- if $remotes }}
-  # Only if no retry is left.
-  http-response set-status 503 if { status 500 } { res.hdr(x-rayhelm-reason) -m str remote_failed }
+  {{- include "gateway.remoteStatus" . | nindent 2 }}
   {{- end }}
   http-response set-header x-model-version {{ $name }}
   {{- $resolve := "resolvers dns resolve-prefer ipv4 init-addr libc,none" }}

@@ -27,8 +27,7 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- end }}
   http-request set-header x-rayhelm-url %[pathq]
   {{- include "gateway.haproxyErrors" (dict "errors" (dict "haproxy" $data.errors.forwarded)) | trim | nindent 2 }}
-  # Only if no retry is left.
-  http-response set-status 503 if { status 500 } { res.hdr(x-rayhelm-reason) -m str remote_failed }
+  {{- include "gateway.remoteStatus" . | nindent 2 }}
   http-response set-header x-model-version {{ $name }}
   {{- include "gateway.remoteServers" (dict "v" $v "id" $id "name" $name "version" $version "remotes" $remotes) | trim | nindent 2 }}
 {{ end }}

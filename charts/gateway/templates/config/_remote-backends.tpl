@@ -76,7 +76,10 @@ backend {{ $backend }}
   http-request set-header authorization {{ $key }}
   http-request set-header x-model-version {{ $name }}
   # A refused key, a model that is not there, no available endpoint.
-  http-response return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { status 401 403 404 503 }
+  acl is_final res.hdr(x-rayhelm-final) -m found
+  http-response return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { status 401 403 404 503 } !is_final
+  # The other gateway has retried it. The backend of the version, which would retry a 500, sets the status again.
+  http-response set-status 502 if { status 500 } is_final
   default-server resolvers dns resolve-prefer ipv4 init-addr libc,none observe layer4 error-limit 1 on-error mark-down
   default-server inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall 2 rise 2
   server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check {{ include "gateway.verifiedTls" (dict "ca" (printf "remote/%s/ca.crt" $remote) "name" $host) }}

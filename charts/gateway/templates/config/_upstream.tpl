@@ -27,5 +27,6 @@ http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version)
 use_backend %[var(txn.backend)]
 # Model servers send CORS headers that allow every origin, and their product name. x-usage- headers are the gateway's.
 http-response return {{ include "gateway.error" (dict "errors" .errors "id" "response-invalid") }} unless { status 100:599 }
-http-response del-header ^(access-control-|server$|x-rayhelm-reason$|x-usage-) -m reg
+http-response del-header ^(access-control-|server$|x-rayhelm-(reason|final)$|x-usage-) -m reg
+{{- include "gateway.markFinal" .v }}
 {{- end }}

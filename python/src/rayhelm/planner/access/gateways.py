@@ -78,7 +78,8 @@ def _plan_elsewhere(
     weights: dict[str, int] = {}
     for cluster in clusters:
         found = plan_versions(name, models, fleet, cluster)
-        weights |= {version: each.weight for version, each in found.items()}
+        # The weight of a version is at one of its models, which can be in another cluster.
+        weights |= {version: max(each.weight, weights.get(version, 0)) for version, each in found.items()}
     weights[STABLE] = 100 - sum(weight for version, weight in weights.items() if version != STABLE)
     return {version: VersionPlan(weight=weight, models={}) for version, weight in weights.items()}
 
