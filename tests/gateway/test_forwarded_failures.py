@@ -1,5 +1,8 @@
 """Failures of models that only remote gateways serve: how often a request is sent, and which response clients get."""
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -108,3 +111,38 @@ def test_own_version_counts_a_backup_server_while_all_are_down(sides: dict[str, 
     assert {eu.gateway.chat().status for _ in range(3)} == {503}
     assert eu.gateway.sum_metric("haproxy_backend_active_servers", proxy="llama:stable") == 0
     assert eu.gateway.sum_metric("haproxy_backend_backup_servers", proxy="llama:stable") == 1
+
+
+def test_gateway_without_models_of_its_own_is_ready_while_all_remotes_are_down() -> None:
+    """Otherwise the failure of a cluster would take down the gateways of others."""
+    without: Values = {"models": {"llama": {"versions": {"stable": {"routePrefix": "", "endpoints": {"eu": None}}}}}}
+    with start_three({"us": {"priority": 1}, "asia": {"priority": 2}}, without) as sides:
+        eu = sides["eu"].gateway
+        assert eu.chat().endpoint == "us"
+        for name in ("us", "asia"):
+            stop(name, sides)
+        assert eu.request_metrics_port("/readyz")[0] == 200
+        found = eu.chat()
+        assert (found.status, found.error["code"]) == (503, "remote_gateways_unavailable")
+
+
+def test_remote_without_a_packet_delays_one_request_by_the_time_to_connect(sides: dict[str, Side]) -> None:
+    """`timeouts.connectSeconds` is 1 here."""
+    process = sides["us"].gateway.process
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        assert [sides["eu"].gateway.chat("qwen").endpoint for _ in range(4)] == ["asia"] * 4
+        assert time.monotonic() - began < 3
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+def test_retry_of_a_failed_request_is_sent_to_another_remote_gateway(sides: dict[str, Side]) -> None:
+    sides["us"].upstream.respond = fail_with(503)
+    assert sides["eu"].gateway.chat("qwen").endpoint == "asia"
+    assert count_received(sides) == {"eu": 0, "us": 1, "asia": 1}
+    sides["asia"].upstream.respond = fail_with(503)
+    found = sides["eu"].gateway.chat("qwen")
+    assert (found.status, found.error["code"]) == (503, "remote_failed")
+    assert count_received(sides) == {"eu": 0, "us": 2, "asia": 2}

@@ -1,5 +1,6 @@
 """Models that only other clusters serve: gateway `eu` forwards every request for them to `us` or `asia`."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ from gateway.kit.pair import Side, remote, start_side, tls_files, tls_values
 from gateway.kit.process import hash_key, start_gateway
 from gateway.kit.upstream import ReceivedRequest, Reply, Upstream, start_upstreams
 from gateway.kit.values import Values, model, tenant
+from gateway.test_cache_salt import compute_salt
 from gateway.test_forms import FILE, assert_no_field, build_form, build_sound, upload
 from shared.ports import reserve_port
 
@@ -186,6 +188,15 @@ def test_stream_of_another_cluster_arrives_at_once(sides: dict[str, Side]) -> No
         response = connection.begin_response()
         assert response.readline() == b"data: 1\n"
         gate.open()
+
+
+@pytest.mark.parametrize("own", [{}, {"cache_salt": "mine"}, {"cache_salt": compute_salt("beta")}])
+def test_serving_gateway_sets_the_salt_of_the_tenant(sides: dict[str, Side], own: Values) -> None:
+    content = {"model": "qwen", "messages": [{"role": "user", "content": "hello"}], **own}
+    name = sides["eu"].gateway.request("/v1/chat/completions", content).endpoint
+    received = json.loads(sides[name].upstream.requests[-1].body)
+    wanted = compute_salt("acme", *own.values())
+    assert received == content | {"cache_salt": wanted}
 
 
 # -- several clusters, and none ----------------------------------------------------------------------------------------
