@@ -112,8 +112,8 @@ def test_weight_of_a_version_can_be_at_its_model_in_another_cluster() -> None:
     without = NEXT.replace(", weight: 20", "")
     in_asia = NEXT.replace("next:", "next-asia:").replace("pool: us", "pool: asia")
     text = fleet(us=", remotes: " + REMOTE % ("asia", ""), more=ALSO_IN_ASIA + without + in_asia)
-    eu = render_gateways(with_asia(text, eu_names_asia=True))["eu"]
-    assert {name: one.weight for name, one in eu.models["big"].versions.items()} == {"stable": 80, "next": 20}
+    for gateway in render_gateways(with_asia(text, eu_names_asia=True)).values():
+        assert {name: one.weight for name, one in gateway.models["big"].versions.items()} == {"stable": 80, "next": 20}
 
 
 def test_adapter_and_aliases_of_a_forwarded_model_are_forwarded() -> None:

@@ -78,8 +78,7 @@ def _plan_elsewhere(
     weights: dict[str, int] = {}
     for cluster in clusters:
         found = plan_versions(name, models, fleet, cluster)
-        # The weight of a version is at one of its models, which can be in another cluster.
-        weights |= {version: max(each.weight, weights.get(version, 0)) for version, each in found.items()}
+        weights |= {version: each.weight for version, each in found.items()}
     weights[STABLE] = 100 - sum(weight for version, weight in weights.items() if version != STABLE)
     return {version: VersionPlan(weight=weight, models={}) for version, weight in weights.items()}
 
@@ -105,12 +104,12 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet, clus
     by_version: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
     for model in fleet.served_as(name):
-        if models[model].cluster != cluster:
-            continue
         version, other = fleet.version_of(model), fleet.models[model].served_as
-        by_version.setdefault(version, []).append(model)
+        if models[model].cluster == cluster:
+            by_version.setdefault(version, []).append(model)
+        # One model of a version has its weight, and can be in another cluster.
         weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
-    weights[STABLE] = 100 - sum(weights.values())
+    weights[STABLE] = 100 - sum(weights[version] for version in by_version if version != STABLE)
     return {
         version: VersionPlan(
             weight=weights[version], models=_compute_shares([models[model] for model in by_version[version]])
