@@ -15,7 +15,7 @@ pytestmark = pytest.mark.serve
 LIMITS = {each.method: each for each in find_engine(versions().vllm)[0].quantization}
 LEAST_COMPUTE = 7.5
 """Of the NVIDIA GPUs in the catalog."""
-NAMES = sorted({*_METHODS, "modelopt_fp4"})
+NAMES = sorted({*_METHODS, "modelopt_fp4", "modelopt_mixed", "modelopt_mxfp8"})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -76,6 +76,8 @@ def test_windowed_layers_are_counted_for_each_family(change: dict[str, Any], win
         ),
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, {"bits": 8, "group_size": None}),
         ({"quant_method": "fp8", "modules_to_not_convert": ["re:.*self_attn.*"]}, {"bits": 8, "attention": False}),
+        ({"quant_algo": "MXFP8"}, {"method": "modelopt_mxfp8", "bits": 8}),
+        ({"quant_algo": "MIXED_PRECISION"}, {"method": "modelopt_mixed", "bits": 8}),
         ({"quant_algo": "NVFP4"}, {"method": "modelopt", "bits": 4, "group_size": 16, "scale_bits": 8}),
         (
             {

@@ -1,5 +1,8 @@
 """Quantized checkpoints that vLLM refuses on a GPU, or at all: `fit`, `plan` and `estimate` agree."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from rayhelm.catalog import load_catalog
@@ -55,6 +58,9 @@ def test_mxfp4_is_planned_where_vllm_has_kernels(gpu: str) -> None:
         ({"method": "modelopt", "bits": 4}, "Arc-Pro-B60-24GB", "no kernels for modelopt_fp4 checkpoints"),
         ({"method": "modelopt", "bits": 8}, "T4-16GB", "needs compute capability 8.0 for modelopt checkpoints"),
         ({"method": "modelopt", "bits": 4}, "T4-16GB", ""),
+        ({"method": "modelopt_mixed", "bits": 8}, "T4-16GB", ""),
+        ({"method": "modelopt_mixed", "bits": 8}, "Arc-Pro-B60-24GB", "no kernels for modelopt_mixed checkpoints"),
+        ({"method": "modelopt_mxfp8", "bits": 8}, "T4-16GB", "needs compute capability 8.0"),
         ({"method": "fp8", "bits": 8}, "T4-16GB", ""),
         ({"method": "modelopt", "bits": 8}, "Arc-Pro-B60-24GB", ""),
     ],
@@ -76,3 +82,23 @@ def test_deprecated_format_gets_the_argument_that_allows_it() -> None:
     assert any("reads fbgemm_fp8 checkpoints only with" in warning for warning in found.warnings)
     other = plan_on("H200-SXM-141GB", "openai/gpt-oss-120b").models["chat"]
     assert "allow_deprecated_quantization" not in other.engine
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes", "mxfp4", "fbgemm_fp8"])
+def test_own_application_may_read_what_vllm_refuses(method: str, tmp_path: Path) -> None:
+    keys = json.loads((Path(__file__).parent / "catalog_configs/meta-llama--Llama-3.2-3B-Instruct.json").read_text())
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(keys | {"quantization_config": {"quant_method": method}}))
+    found = plan(f"""
+        fleet: own
+        pools: {{gpu: {{gpu: T4-16GB, nodes: 1}}}}
+        models:
+          own:
+            source: acme/own
+            architecture: {config}
+            task: custom
+            replicas: 1
+            application: {{importPath: own:build, deployment: Own, paths: {{/v1/own: POST}}}}
+    """).models["own"]
+    assert "allow_deprecated_quantization" not in found.engine
+    assert not any("vLLM 0.29.0 reads" in warning for warning in found.warnings)

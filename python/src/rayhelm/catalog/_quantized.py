@@ -99,10 +99,16 @@ def _read_modelopt(entry: Config) -> Stored:
     if "FP4" in algorithm:
         return {"bits": 4, "group_size": 16, "scale_bits": 8}
     if algorithm == "MIXED_PRECISION" and re.search(r"experts'[^}]*FP4", entry.describe("quantized_layers")):
-        return {"bits": 4, "group_size": 16, "scale_bits": 8, "only_experts": True}
+        return {"method": "modelopt_mixed", "bits": 4, "group_size": 16, "scale_bits": 8, "only_experts": True}
     # Mixed precision of other layers counts 8 bits, the most of them.
-    return {"bits": 8, "scale_bits": 32}
+    return {"bits": 8, "scale_bits": 32} | _METHODS_OF_ALGORITHMS.get(algorithm, {})
 
+
+_METHODS_OF_ALGORITHMS = {
+    "MIXED_PRECISION": {"method": "modelopt_mixed"},
+    "MXFP8": {"method": "modelopt_mxfp8"},
+}
+"""Names that vLLM gives formats of ModelOpt, where it runs them on other GPUs than `modelopt`."""
 
 _KV_ALGORITHMS: dict[str, int | None] = {"FP8": 8, "FP8_E4M3": 8, "INT8": 8, "NONE": None}
 

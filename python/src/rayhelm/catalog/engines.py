@@ -86,7 +86,8 @@ class QuantizationLimit(Closed):
     """Where vLLM refuses the checkpoints of a format."""
 
     method: str
-    """`quant_method` of config.json; `modelopt_fp4` is `modelopt` with 4 bits."""
+    """`quant_method` of config.json; `modelopt_fp4` is `modelopt` with 4 bits, and `modelopt_mixed` and
+    `modelopt_mxfp8` are its formats of these names."""
     is_removed: bool = False
     """No longer read on any GPU."""
     is_deprecated: bool = False

@@ -11,7 +11,6 @@ from rayhelm.planner.explain.reasons import choose_routing, explain_choice
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
 from rayhelm.planner.memory.parallelism import split_layers
-from rayhelm.planner.memory.quantization import is_deprecated
 from rayhelm.planner.placement.autoscaling import choose_autoscaling, choose_target, explain_autoscaling
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice
@@ -155,7 +154,7 @@ def _collect_engine_arguments(chosen: Candidate) -> dict[str, Any]:
         arguments.setdefault("dtype", "half")
     if chosen.eager:
         arguments.setdefault("enforce_eager", True)
-    if is_deprecated(chosen.model_spec.model, chosen.model_spec.engine):
+    if chosen.model_spec.has_deprecated_quantization:
         arguments.setdefault("allow_deprecated_quantization", True)
     return arguments
 

@@ -6,7 +6,6 @@ from rayhelm.catalog.engine_arguments import load_uncounted_arguments
 from rayhelm.catalog.licenses import find_license
 from rayhelm.planner.explain.prefill_decode import warn_roles
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
-from rayhelm.planner.memory.quantization import is_deprecated
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 from rayhelm.spec.models import ModelSpec
@@ -46,7 +45,7 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
             f"`slo.capacityAvailability` counts failures of GPUs and hosts, and pool `{chosen.split.inventory.name}` is"
             " spot: its interruptions come in addition"
         )
-    if is_deprecated(model_spec.model, model_spec.engine) and model_spec.model.quantization:
+    if model_spec.has_deprecated_quantization and model_spec.model.quantization:
         yield (
             f"vLLM {model_spec.engine.version} reads {model_spec.model.quantization.method} checkpoints only with"
             " `allow_deprecated_quantization`, which the plan sets. A later version refuses them"

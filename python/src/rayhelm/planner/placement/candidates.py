@@ -191,8 +191,9 @@ def _evaluate(
 
 
 def _find_quantization_error(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
-    """Return why vLLM refuses the quantization of the model on one of the GPUs; empty if it does not."""
-    if model_spec.model.quantization is None:
+    """Return why vLLM refuses the quantization of the model on one of the GPUs; empty if it does not, or if another
+    server reads the checkpoint."""
+    if model_spec.model.quantization is None or model_spec.has_own_engine:
         return ""
     kinds = {gpu.id: gpu for gpu in split.gpus}.values()
     errors = (find_quantization_error(model_spec.model, gpu, model_spec.engine) for gpu in kinds)

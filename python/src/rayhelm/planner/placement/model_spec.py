@@ -9,6 +9,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import TaskKind, get_task
 from rayhelm.planner.memory.adapter_slots import AdapterSlots
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
+from rayhelm.planner.memory.quantization import is_deprecated
 from rayhelm.spec.adapters import MOST_SLOTS, find_slot_rank
 from rayhelm.spec.models import ModelSpec, Replicas
 from rayhelm.spec.speed_measurements import SpeedMeasurement
@@ -80,6 +81,11 @@ class ResolvedModelSpec:
     def has_own_engine(self) -> bool:
         """Served by an application beside vLLM, so that vLLM's memory accounting does not apply."""
         return self.model.engine == "custom" or self.task.server == "application"
+
+    @property
+    def has_deprecated_quantization(self) -> bool:
+        """Whether vLLM reads the checkpoint with `allow_deprecated_quantization` only."""
+        return not self.has_own_engine and is_deprecated(self.model, self.engine)
 
     @property
     def separates_prefill(self) -> bool:
