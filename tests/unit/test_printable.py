@@ -1,12 +1,15 @@
 """Control characters of files do not reach the terminal."""
 
+import io
+import json
+import sys
 from pathlib import Path
 
 import pytest
 from rich.table import Table
 
 from rayhelm.cli.output import console
-from rayhelm.cli.printable import escape_controls
+from rayhelm.cli.printable import escape_controls, escape_output
 from unit.command import run
 
 FLEET = """
@@ -19,7 +22,7 @@ models:
   chat: {source: Qwen/Qwen3-8B, context: 8192, unpinnedReason: REASON}
 """
 REASON = r'"a \u001b[31mred \u009b reason"'
-SHOWN = r"a \x1b[31mred \x9b reason"
+SHOWN = r"a \x1b[31mred \u009b reason"
 
 
 @pytest.fixture
@@ -64,10 +67,30 @@ def test_tables_escape_control_characters(capsys: pytest.CaptureFixture[str]) ->
     assert r"cell\x1b[2J" in shown
 
 
-@pytest.mark.parametrize("text", ["a\tb\n", "a\r\n", "naïve \N{GREEK SMALL LETTER BETA}"])
+@pytest.mark.parametrize("text", ["a\tb\n", "a\r\n", "naïve \N{GREEK SMALL LETTER BETA}", "\N{PARTY POPPER} 日本語"])
 def test_text_without_control_characters_stays(text: str) -> None:
     assert escape_controls(text) == text
 
 
 def test_carriage_return_within_a_line_is_escaped() -> None:
     assert escape_controls("shown\rhidden") == r"shown\x0dhidden"
+
+
+@pytest.mark.parametrize("text", ["\x9b31m", "\u202e desrever", "\u2066"])
+def test_json_with_control_characters_keeps_its_value(text: str) -> None:
+    stored = json.dumps(text, ensure_ascii=False)
+    assert escape_controls(stored) != stored
+    assert json.loads(escape_controls(stored)) == text
+
+
+def test_characters_that_the_encoding_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "naïve \N{PARTY POPPER} 日"
+    written = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr(sys, "stdout", written)
+    with escape_output():
+        print(json.dumps(text, ensure_ascii=False), flush=True)
+        console().print(text)
+    first, second = written.buffer.getvalue().decode("cp1252").splitlines()
+    assert first == r'"naïve \ud83c\udf89 \u65e5"'
+    assert json.loads(first) == text
+    assert second == first.strip('"')
