@@ -43,7 +43,7 @@ def test_mxfp4_is_refused_on_turing_by_fit_plan_and_estimate() -> None:
         output_tokens=200,
         concurrency=1,
     )
-    assert f"by the memory estimate it does not fit: {NEEDS_8}" in answer_query(query).notes
+    assert f"`rayhelm fit` refuses this: {NEEDS_8}" in answer_query(query).notes
 
 
 @pytest.mark.parametrize("gpu", ["A100-SXM-80GB", "RTX-A6000-48GB", "MI300X-192GB", "Arc-Pro-B60-24GB"])

@@ -97,7 +97,7 @@ def _fit(
         )
     except FleetError as error:
         return None, "; ".join(problem.message for problem in error.problems)
-    return found, "" if found.fits else f"by the memory estimate it does not fit: {found.reason}"
+    return found, "" if found.fits else f"`rayhelm fit` refuses this: {found.reason}"
 
 
 def _check_engine(given: Mapping[str, object]) -> None:
