@@ -121,6 +121,7 @@ def test_gateway_without_models_of_its_own_is_ready_while_all_remotes_are_down()
         assert eu.chat().endpoint == "us"
         for name in ("us", "asia"):
             stop(name, sides)
+            sides["eu"].wait_until(f"remote.{name}", up=False)
         assert eu.request_metrics_port("/readyz")[0] == 200
         found = eu.chat()
         assert (found.status, found.error["code"]) == (503, "remote_gateways_unavailable")

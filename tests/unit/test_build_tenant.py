@@ -320,8 +320,17 @@ def test_quotas_of_a_reference_fleet_allow_every_pod(name: str) -> None:
 @pytest.mark.parametrize("name", FLEETS)
 def test_every_model_of_a_reference_fleet_has_a_gateway(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
-    behind = sorted((cluster, model) for cluster, plan in rendered.plan.gateways.items() for model in plan.models)
-    assert behind == sorted({(plan.cluster, plan.served_as) for plan in rendered.plan.models.values()})
+    gateways = rendered.plan.gateways.items()
+    behind = sorted(
+        (cluster, model) for cluster, plan in gateways for model in plan.models if model not in plan.forwarded
+    )
+    served = {(plan.cluster, plan.served_as) for plan in rendered.plan.models.values()}
+    assert behind == sorted(served)
+    for cluster, gateway in gateways:
+        for model in gateway.forwarded:
+            places = {other for other, remote in gateway.remotes.items() if model in remote.models}
+            assert places & {where for where, served_as in served if served_as == model}
+            assert (cluster, model) not in served
     assert not [warning for warning in rendered.plan.warnings if not re.search("is unused|aliases", warning)]
 
 

@@ -94,7 +94,7 @@ def plan_command(
     if plan.tenants:
         out.print(build_tenant_table(plan))
         for text in (*joined_names(plan), *forwarded_names(plan)):
-            out.print(text, soft_wrap=True, highlight=False)
+            out.print(text, highlight=False)
     if plan.overrides:
         out.print(build_overrides_table(plan))
     if reasons:
