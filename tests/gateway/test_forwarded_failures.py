@@ -24,10 +24,8 @@ def started() -> Iterator[dict[str, Side]]:
 def sides(started: dict[str, Side]) -> Iterator[dict[str, Side]]:
     yield started
     for name, side in started.items():
-        side.upstream.respond = side.upstream.echo
+        side.upstream.restore()
         side.upstream.requests.clear()
-        if not side.upstream._server or not side.upstream._server.is_serving():
-            side.upstream.open()
         if name != "eu":
             started["eu"].wait_until(f"remote.{name}", up=True, model="qwen")
 

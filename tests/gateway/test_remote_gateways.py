@@ -27,9 +27,7 @@ def us(pair: tuple[Side, Side]) -> Iterator[Side]:
 def _restored(side: Side, name: str, other: Side) -> Iterator[Side]:
     """Give the upstream back as it was, and wait until both gateways find it available."""
     yield side
-    side.upstream.respond = side.upstream.echo
-    if not side.upstream._server or not side.upstream._server.is_serving():
-        side.upstream.open()
+    side.upstream.restore()
     side.wait_until(name, up=True)
     other.wait_until(f"remote.{name}", up=True)
 

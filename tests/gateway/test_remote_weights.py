@@ -82,9 +82,7 @@ def weighted() -> Iterator[dict[str, Side]]:
 def sides(weighted: dict[str, Side]) -> Iterator[dict[str, Side]]:
     yield weighted
     for name, side in weighted.items():
-        side.upstream.respond = side.upstream.echo
-        if not side.upstream._server or not side.upstream._server.is_serving():
-            side.upstream.open()
+        side.upstream.restore()
         weighted["eu"].wait_until("eu" if name == "eu" else f"remote.{name}", up=True)
 
 

@@ -1,5 +1,7 @@
 """Models that only other clusters of a fleet serve: which gateways answer for them, and what the plan states."""
 
+from typing import Any
+
 import pytest
 
 from rayhelm.charts.helm import template
@@ -246,13 +248,13 @@ def test_prefix_cache_of_a_forwarded_model_is_a_row_of_its_cluster_only() -> Non
 # -- charts and rehearsals ---------------------------------------------------------------------------------------------
 
 
-def objects(values: GatewayValues) -> list[dict[str, object]]:
+def objects(values: GatewayValues) -> list[dict[str, Any]]:
     return template("gateway", "gateway", "gateway", select_changed(values))
 
 
 def test_chart_allows_egress_to_the_remote_gateway_of_a_forwarded_model() -> None:
     (policy,) = [each for each in objects(render_gateways(fleet())["eu"]) if each["kind"] == "NetworkPolicy"]
-    rules = policy["spec"]["egress"]  # type: ignore[index]
+    rules = policy["spec"]["egress"]
     assert {"ipBlock": {"cidr": "203.0.113.10/32"}} in [peer for rule in rules for peer in rule["to"]]
 
 
@@ -263,7 +265,7 @@ def test_gateway_sets_no_salt_for_a_forwarded_model() -> None:
         name: next(each["data"] for each in objects(values) if each["kind"] == "ConfigMap")
         for name, values in render_gateways(text).items()
     }
-    assert {name: "salt.lua" in each for name, each in files.items()} == {"eu": False, "us": True}  # type: ignore[operator]
+    assert {name: "salt.lua" in each for name, each in files.items()} == {"eu": False, "us": True}
 
 
 def test_rehearsal_leaves_forwarded_models_out() -> None:

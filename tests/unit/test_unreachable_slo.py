@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 from unit.fleets import one, plan, refused
 
 H100 = "{gpu: H100-SXM-80GB, nodes: 40, gpusPerNode: 8}"
@@ -91,7 +91,8 @@ def test_slo_that_several_pools_miss_is_refused_once() -> None:
     assert problem.message.startswith("a time to first token of 1us is not reached")
     assert "in pool `slow`, reaches" in problem.message
     assert "; in pool `fast` " in problem.message
-    assert plan(TWO_POOLS.replace("SLO", str(problem.fix.value)))  # type: ignore[union-attr]
+    assert isinstance(problem.fix, Fix)
+    assert plan(TWO_POOLS.replace("SLO", str(problem.fix.value)))
 
 
 def test_revision_is_missing_once_for_several_pools() -> None:

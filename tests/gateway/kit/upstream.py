@@ -101,6 +101,12 @@ class Upstream:
 
         self.run(serve())
 
+    def restore(self) -> None:
+        """Respond as at the start, and listen again if it was closed."""
+        self.respond = self.echo
+        if not self._server or not self._server.is_serving():
+            self.open()
+
     def close(self) -> None:
         """Stop listening and abort all connections."""
 
