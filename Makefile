@@ -13,7 +13,7 @@ build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-engine bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ fit-performance: setup ## fit the speed model to the measured rows, and write co
 bench-estimates: setup ## compare the estimates of speed with those of AIConfigurator on the measured rows (30 minutes)
 	@benchmarks/estimates/peers
 	@PYTHONPATH=benchmarks $(bin)/python -m estimates --write benchmarks/estimates/result.json
+
+bench-engine: ## start vLLM with random weights on the GPU that GPU names (its id in the catalog), and compare memory and speed
+	@PYTHONPATH=benchmarks:python/src $(or $(PYTHON),$(bin)/python) -m engine --gpu $(GPU) --write benchmarks/engine/result.json
 
 bench-plan: setup ## measure the planner on large fleets, its gap to the optimum, and what small edits move (15 minutes)
 	@benchmarks/planning/peers

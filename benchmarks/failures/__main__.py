@@ -94,6 +94,7 @@ def _measure_row(row: Row, installation: Installation) -> dict[str, Any]:
         "replicas": row.setting.workers,
         "gateways": row.setting.gateways,
         "redis": row.setting.redis,
+        "haproxy": installation.find_haproxy(),
         "answered": len(outcome.answered),
         "failed": sum(not result.interrupted for result in outcome.failed),
         "interrupted": sum(result.interrupted for result in outcome.failed),

@@ -97,6 +97,12 @@ class Installation:
         where = (pod, f"--namespace={self.service.namespace}", "--container=ray-worker")
         self.session.kubectl("exec", *where, "--", "bash", "-c", script)
 
+    def find_haproxy(self) -> str:
+        """Return the version of HAProxy in the pods of the gateway."""
+        where = (f"deployment/{self.gateway.name}", f"--namespace={self.gateway.namespace}")
+        first_line = self.session.kubectl("exec", *where, "--", "haproxy", "-v").splitlines()[0]
+        return first_line.split()[2]
+
     def change_values(self, release: Release, change: Mapping[str, Any]) -> Release:
         """Return the release with changed values."""
         plain = release.values.model_dump(by_alias=True, mode="json")

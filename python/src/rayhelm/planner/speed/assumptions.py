@@ -21,6 +21,9 @@ class SpeedAssumptions(Closed):
     pcie_all_reduce_source: str
     pcie_call_factor: float
     """An all-reduce over PCIe starts so many times more slowly than one over NVLink."""
+    narrow_layer: float
+    """Least overhead of a layer without experts in a decode step, relative to one of a hidden size of 8192."""
+    narrow_layer_source: str
     hop_s: float
     """Latency of a transfer between pipeline stages of one host, seconds."""
     network_latency_s: dict[str, float]

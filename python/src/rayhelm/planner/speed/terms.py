@@ -93,7 +93,7 @@ def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficien
         "step": {
             "dense_weights": work.dense_bytes * part / tp / bandwidth / fitted.memory_efficiency[work.dense_format],
             "step": 1e-3,
-            "layer": model.layers * part * _scale_with_width(shape) * _US,
+            "layer": model.layers * part * _scale_decode_layer(shape) * _US,
             "latent_layer": model.layers * part * _US if model.attention.mla else 0.0,
             "expert_layer": work.expert_layers * part * _US,
             "all_reduce_calls": _count_all_reduce_calls(shape, gpu) * part * _US,
@@ -195,6 +195,12 @@ def _count_attention_layers(shape: ReplicaShape) -> tuple[int, int, int]:
 def _scale_with_width(shape: ReplicaShape) -> float:
     """Return the overhead of a layer, relative to one of a hidden size of 8192."""
     return float((shape.model.hidden / 8192) ** 0.5)
+
+
+def _scale_decode_layer(shape: ReplicaShape) -> float:
+    """Return the same for a decode step: starting the kernels of a narrow layer takes as long as of a wider one."""
+    scale = _scale_with_width(shape)
+    return scale if shape.model.experts else max(scale, load_assumptions().narrow_layer)
 
 
 def _count_all_reduce_bytes(shape: ReplicaShape) -> float:
