@@ -176,6 +176,7 @@ def test_manifests_of_two_clusters_are_judged_separately(
     assert lint_manifests(tmp_path / "single-gpu/manifests").done
     (problem,) = problems(tmp_path / "three-tiers/manifests")
     assert "several clusters" in problem.message
+    assert f"rayhelm lint {tmp_path / 'three-tiers/manifests'} --policies" in str(problem.fix)
     edge = tmp_path / "three-tiers/manifests/platform/edge/platform.yaml"
     assert lint_manifests(tmp_path / "three-tiers/manifests/ray-service/qwen3-8b.yaml", edge).done
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, find_namespace, index_namespaces
@@ -27,7 +28,7 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
     """Check the objects of a file or folder with the policies in `policies`, else with those among the objects, else
     with those of the chart `platform`. Raises FleetError if the files cannot be read."""
     manifests = read_manifests(path)
-    asked = _select_policies(policies, manifests)
+    asked = _select_policies(path, policies, manifests)
     known = index_namespaces(each.item for each in manifests)
     checked = Checked()
     for each in manifests:
@@ -48,16 +49,17 @@ def _get_chart(item: Mapping[str, Any]) -> str:
     return str(labels.get("app.kubernetes.io/name", ""))
 
 
-def _select_policies(named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:
+def _select_policies(path: Path, named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:
+    lint = f"rayhelm lint {quote(str(path))} --policies"
     among = read_manifests(named) if named else manifests
     found = tuple(read_policies(each.item for each in among))
     names = [policy.name for policy in found]
     if named and not found:
         message = "no policy with a binding in it: a ValidatingAdmissionPolicy and its ValidatingAdmissionPolicyBinding"
-        raise FleetError(Problem(message, "", str(named), None, Fix(command="rayhelm lint FOLDER --policies FILE")))
+        raise FleetError(Problem(message, "", str(named), None, Fix(command=f"{lint} FILE")))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         file = next(each for each in reversed(among) if each.item["metadata"]["name"] == twice).file
-        fix = Fix(command=f"rayhelm lint FOLDER --policies {file}", why="objects and policies of one cluster at a time")
+        fix = Fix(command=f"{lint} {quote(file)}", why="and only the objects of that cluster")
         raise FleetError(
             Problem(f"policy {twice} is in several files: policies of several clusters", "", file, None, fix)
         )

@@ -9,7 +9,7 @@ from rayhelm.catalog.tensors import count_weights
 
 __all__ = ["Load", "ModelWork", "ReplicaShape", "Speculation", "StageLink", "count_work", "find_format"]
 
-_FOUR_BIT_FLOAT = ("nvfp4", "modelopt_fp4", "mxfp4", "fp4")
+_FOUR_BIT_FLOAT = ("nvfp4", "mxfp4", "fp4")
 
 
 @dataclass(frozen=True)
@@ -129,4 +129,12 @@ def find_format(quantization: Quantization | None) -> str:
         return "bf16"
     if quantization.bits > 4:
         return "fp8"
-    return "fp4" if quantization.method in _FOUR_BIT_FLOAT else "int4"
+    return "fp4" if _has_four_bit_floats(quantization) else "int4"
+
+
+def _has_four_bit_floats(quantization: Quantization) -> bool:
+    """Return whether weights of 4 bits are floating-point numbers. ModelOpt has no others; compressed-tensors has scales of
+    8 bits for them only."""
+    method = quantization.method
+    with_small_scales = method == "compressed-tensors" and quantization.scale_bits == 8
+    return method in _FOUR_BIT_FLOAT or method.startswith("modelopt") or with_small_scales
