@@ -136,7 +136,7 @@ def _check_build(stand_in: bool, gpus: LocalGpus | None) -> None:
 
 
 def find_build() -> str:
-    """Return the devices of the installed vLLM: `cpu`, `xpu` or `gpu`. As in `vllm/platforms/__init__.py` of vLLM 0.29."""
+    """Return the devices of the installed vLLM, `cpu`, `xpu` or `gpu`, as vllm/platforms/__init__.py does (0.29)."""
     try:
         text = os.environ.get("VLLM_TARGET_DEVICE") or version("vllm")
     except PackageNotFoundError:

@@ -133,8 +133,8 @@ def find_format(quantization: Quantization | None) -> str:
 
 
 def _has_four_bit_floats(quantization: Quantization) -> bool:
-    """Return whether weights of 4 bits are floating-point numbers. ModelOpt has no others; compressed-tensors has scales of
-    8 bits for them only."""
+    """Return whether weights of 4 bits are floating-point numbers. ModelOpt has no others, and compressed-tensors has
+    scales of 8 bits for them only."""
     method = quantization.method
     with_small_scales = method == "compressed-tensors" and quantization.scale_bits == 8
     return method in _FOUR_BIT_FLOAT or method.startswith("modelopt") or with_small_scales
