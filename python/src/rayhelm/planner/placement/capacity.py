@@ -101,7 +101,7 @@ def estimate_capacity(
     prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.dp if kv_tokens else None)
     speed = (speeds or KnownSpeeds()).find(model_spec, split, share, prefix_hits)
     if not model_spec.generates:
-        return _estimate_without_decode(model_spec, split, speed)
+        return _estimate_without_decode(model_spec, split, speed, max_num_seqs)
     objective = model_spec.declared.slo
     most, bound_by = max_num_seqs, "max_num_seqs"
     if kv_tokens and (held := count_held_requests(kv_tokens, model_spec.lengths)) < most:
@@ -216,19 +216,23 @@ def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, repl
     return in_flight
 
 
-def _estimate_without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, speed: ReplicaSpeed) -> ReplicaCapacity:
+def _estimate_without_decode(
+    model_spec: ResolvedModelSpec, split: ModelSplit, speed: ReplicaSpeed, max_num_seqs: int
+) -> ReplicaCapacity:
     """Return the capacity for a task with one forward pass per request, which is limited by compute."""
+    batch = min(BATCH_WITHOUT_DECODE, max_num_seqs)
+    is_limited = max_num_seqs < BATCH_WITHOUT_DECODE
     if not speed.is_known:
-        return _build_unestimated(model_spec, split, BATCH_WITHOUT_DECODE, "batch")
-    alone, seconds = speed.pass_s(1), speed.pass_s(BATCH_WITHOUT_DECODE)
+        return _build_unestimated(model_spec, split, batch, "max_num_seqs" if is_limited else "batch")
+    alone, seconds = speed.pass_s(1), speed.pass_s(batch)
     traffic = model_spec.declared.traffic
     carried = min(load_assumptions().replica_utilization / seconds.mid, 1 / seconds.high)
     needed = _count_needed(model_spec, carried)
     spare = _count_spare(model_spec, split, needed)
     replicas = model_spec.replicas(needed + spare)
     return ReplicaCapacity(
-        concurrency=BATCH_WITHOUT_DECODE,
-        bound_by="compute",
+        concurrency=batch,
+        bound_by="max_num_seqs" if is_limited else "compute",
         replicas=replicas,
         needed=needed,
         spare=spare,
