@@ -17,7 +17,7 @@ import psutil
 from rich.console import Console
 
 from failures.installation import Installation, install, open_session
-from failures.page import PAGE, build_table, replace_table
+from failures.page import FIGURES, PAGE, build_table, replace_figures, replace_table
 from failures.rows import ROWS, Row
 from rayhelm.errors import RayhelmError
 from rayhelm.rehearsal.checks import inspect_cluster
@@ -50,6 +50,7 @@ def main() -> int:
             if asked.write:
                 asked.write.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
                 PAGE.write_text(replace_table(PAGE.read_text(), result["rows"]))
+                FIGURES.write_text(replace_figures(FIGURES.read_text(), result["rows"]))
     except RayhelmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

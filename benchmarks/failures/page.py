@@ -1,13 +1,16 @@
-"""Write the table of `docs/explanation/failures.md` from the result."""
+"""Write the table of `docs/explanation/failures.md`, and the figures that `rayhelm diff` shows, from the result."""
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PAGE", "build_table", "replace_table"]
+__all__ = ["FIGURES", "PAGE", "build_table", "replace_figures", "replace_table"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "failures.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "failures.md"
+FIGURES = ROOT / "python/src/rayhelm/data/kuberay/failures.yaml"
+_FIGURE = re.compile(r"\b(answered|failed|slowest_seconds): [\d.]+")
 _TABLE = re.compile(r"(<!-- table -->\n).*(<!-- end of table -->)", re.DOTALL)
 
 HEAD = (
@@ -33,6 +36,17 @@ def build_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def replace_table(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Replace the table of the page."""
     return _TABLE.sub(lambda found: f"{found[1]}\n{build_table(rows)}\n{found[2]}", page)
+
+
+def replace_figures(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Replace the figures of each row that is in `text`."""
+    measured = {row["name"]: row for row in rows}
+
+    def replace_line(line: str) -> str:
+        row = measured.get(line.partition(": {")[0])
+        return _FIGURE.sub(lambda found: f"{found[1]}: {row[found[1]]}", line) if row else line
+
+    return "".join(map(replace_line, text.splitlines(keepends=True)))
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """The page about failures has the measured table."""
 
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +37,12 @@ def test_replace_table_removes_the_old_table(page: ModuleType) -> None:
     text = page.replace_table(page.PAGE.read_text(), [RESULT["rows"][0] | {"answered": 123456}])
     assert "123,456" in text
     assert RESULT["rows"][1]["event"] not in text
+
+
+def test_figures_of_diff_are_those_of_the_result(page: ModuleType) -> None:
+    text = page.FIGURES.read_text()
+    assert page.replace_figures(text, RESULT["rows"]) == text
+    assert page.replace_figures(re.sub(r"answered: \d+", "answered: 1", text), RESULT["rows"]) == text
 
 
 def test_requests_fail_only_with_the_only_pod_or_their_gateway() -> None:
