@@ -3,5 +3,5 @@
 
 Real: the engine with its profile run, compilation, CUDA graphs and kernels. Not there: HTTP, tokenization, Ray, and the
 routing of trained experts. All requests of a load have the same lengths and start together, so that prompts and answers
-do not mix as they do under steady load: throughput can be compared there, TTFT and TPOT only for single requests.
+do not mix as they do under constant load: throughput can be compared there, TTFT and TPOT only for single requests.
 """

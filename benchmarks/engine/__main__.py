@@ -62,7 +62,8 @@ def measure(name: str) -> dict[str, Any]:
             raise SystemExit(f"error: vLLM did not start with the shape {name}:\n{done.stdout[-4000:]}")
         logged = [found.groupdict() for found in _LOGGED.finditer(done.stdout)]
         memory = {key: float(value) for each in logged for key, value in each.items() if value}
-        return memory | json.loads(file.read_text())
+        measured: dict[str, Any] = json.loads(file.read_text())
+        return memory | measured
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def test_node_measures_its_memory_and_matrix_rate(tmp_path: Path) -> None:
     assert NodeMeasurement(node="here", **found).memory_gb_per_s > 0
 
 
-def test_the_multiplied_matrices_are_random(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multiplied_matrices_are_random(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     products: list[Any] = []

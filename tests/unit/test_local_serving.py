@@ -247,7 +247,7 @@ def test_check_refuses_a_build_of_vllm_for_cpus_on_a_computer_with_gpus(
         ({"vllm": "0.29.0"}, "cpu", "cpu"),
     ],
 )
-def test_the_devices_of_a_build_of_vllm_are_found(
+def test_devices_of_a_build_of_vllm_are_found(
     packages: dict[str, str], environment: str, build: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_version(name: str) -> str:

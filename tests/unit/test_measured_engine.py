@@ -29,7 +29,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", RESULT["shapes"])
-def test_the_planned_kv_cache_is_that_of_the_engine_within_its_error_and_one_percent(
+def test_planned_kv_cache_is_that_of_the_engine_within_its_error_and_one_percent(
     name: str, page: ModuleType
 ) -> None:
     measured = RESULT["shapes"][name]
@@ -40,7 +40,7 @@ def test_the_planned_kv_cache_is_that_of_the_engine_within_its_error_and_one_per
 
 
 @pytest.mark.parametrize(("name", "load"), list_loads(), ids=lambda each: each if isinstance(each, str) else None)
-def test_the_measured_throughput_is_inside_the_estimated_interval(
+def test_measured_throughput_is_inside_the_estimated_interval(
     name: str, load: dict[str, Any], page: ModuleType
 ) -> None:
     rate = page.estimate_load(name, RESULT["shapes"][name], load, RESULT["gpu"]).output_tokens_per_second
@@ -49,21 +49,21 @@ def test_the_measured_throughput_is_inside_the_estimated_interval(
 
 
 @pytest.mark.parametrize("name", RESULT["shapes"])
-def test_the_measured_tpot_of_one_request_is_inside_the_estimated_interval(name: str, page: ModuleType) -> None:
+def test_measured_tpot_of_one_request_is_inside_the_estimated_interval(name: str, page: ModuleType) -> None:
     measured = RESULT["shapes"][name]
     load = next(load for load in measured["loads"] if load["concurrency"] == 1)
     tpot = page.estimate_load(name, measured, load, RESULT["gpu"]).tpot_s
     assert tpot.low <= load["tpot_s"] <= tpot.high
 
 
-def test_the_page_has_the_tables_of_the_result(page: ModuleType) -> None:
+def test_page_has_the_tables_of_the_result(page: ModuleType) -> None:
     text = page.PAGE.read_text()
     assert page.build_tables(RESULT) in text
     assert page.replace_tables(text, RESULT) == text
 
 
 @pytest.mark.parametrize("name", RESULT["shapes"])
-def test_the_measured_shape_is_that_of_the_catalog(name: str, page: ModuleType) -> None:
+def test_measured_shape_is_that_of_the_catalog(name: str, page: ModuleType) -> None:
     """The config.json that vLLM read, and the model whose memory and speed are compared."""
     from rayhelm.catalog.huggingface import read_config
 
