@@ -29,9 +29,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", RESULT["shapes"])
-def test_planned_kv_cache_is_that_of_the_engine_within_its_error_and_one_percent(
-    name: str, page: ModuleType
-) -> None:
+def test_planned_kv_cache_is_that_of_the_engine_within_its_error_and_one_percent(name: str, page: ModuleType) -> None:
     measured = RESULT["shapes"][name]
     planned = page.fit_shape(name, measured, RESULT["gpu"])
     assert abs(planned.kv_available_gib_per_gpu - measured["kv_available_gib"]) < planned.error_gib
