@@ -13,7 +13,7 @@ from testbed.node.settings import CONTAINERD
 from testbed.node.shell import output
 from testbed.tools import program
 
-__all__ = ["give", "small_ones", "wait_until_reported"]
+__all__ = ["give", "give_by_digest", "small_ones", "wait_until_reported"]
 
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
 """Images of one program, and the arguments of the program."""
@@ -46,6 +46,15 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     if reader.returncode:
         raise RayhelmError(f"{reference} could not be imported: {said.strip()}")
     return reference
+
+
+def give_by_digest(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
+    """Import an image, and return its reference with the digest of its manifest. No registry has the image: the node
+    finds it by this name only if containerd has it as a name."""
+    reference = give(home, pid, layout, tag)
+    pinned = f"{reference.rpartition(':')[0]}@{layout.digest(tag)}"
+    _run_ctr(pid, "images", "tag", "--force", reference, pinned)
+    return pinned
 
 
 def wait_until_reported(kubectl: Kubectl, reference: str) -> None:

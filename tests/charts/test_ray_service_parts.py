@@ -91,6 +91,7 @@ def test_job_downloads_from_a_mirror_when_endpoint_is_set():
 
 
 SUMS = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+AZURE_STORE = {"weights": {"download": {"bucket": {"endpoint": "", "region": ""}}}}
 STORE = {"endpoint": "https://s3.example:9000", "region": "eu-1", "credentialsSecret": "bucket-reader"}
 BUCKET = {
     **chat(source="s3://acme/llama/v1", revision=SUMS),
@@ -113,6 +114,17 @@ def test_job_downloads_from_google_with_the_keys_of_the_secret():
     (fetch,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
     path = f"/models/gs/acme/llama/v1/{SUMS}"
     assert fetch["command"][6:] == ["gs://acme/llama/v1", SUMS, path]
+    assert llm_config(overlay)["model_loading_config"]["model_source"] == path
+
+
+def test_job_downloads_from_azure_with_the_token_of_the_secret_alone():
+    source = "azure://models@acme.blob.core.windows.net/llama/v1"
+    overlay = over(BUCKET, {**chat(source=source, revision=SUMS), **AZURE_STORE})
+    (fetch,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
+    path = f"/models/azure/models@acme.blob.core.windows.net/llama/v1/{SUMS}"
+    assert fetch["command"][3:] == ["--secret=bucket-reader", source, SUMS, path]
+    secrets = [item["valueFrom"]["secretKeyRef"] for item in fetch["env"] if "valueFrom" in item]
+    assert secrets == [{"name": "bucket-reader", "key": "AZURE_STORAGE_SAS_TOKEN"}]
     assert llm_config(overlay)["model_loading_config"]["model_source"] == path
 
 

@@ -18,7 +18,8 @@ from testbed.images.__main__ import build
 from testbed.node.images import give, wait_until_reported
 from testbed.tools import program
 
-FLEET = (charts_dir().parent / "values" / "single-gpu" / "fleet.yaml").read_text()
+VALUES = charts_dir().parent / "values"
+FLEET = (VALUES / "single-gpu" / "fleet.yaml").read_text()
 ROOMY = FLEET.replace("nodes: 1", "nodes: 2")
 """With a second GPU, so that a second cluster has room."""
 SEARCH = """
@@ -104,6 +105,19 @@ def test_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Clust
     assert reported["during"]["failed"] < reported["during"]["answered"] / 50
     assert any("restarts its only replica in place" in warning for warning in reported["warnings"])
     assert not OF_IT & namespaces(cluster)
+
+
+def test_edit_of_one_of_five_tasks_in_one_cluster_loses_no_request(rehearse: Rehearse) -> None:
+    fleet = (VALUES / "homelab" / "fleet.yaml").read_text()
+    change = fleet.replace("    task: rerank\n", "    task: rerank\n    engine: {max_num_seqs: 4}\n")
+    reported = report(rehearse, fleet=fleet, change=change)
+    (service,), (change_of_serve,) = reported["services"], reported["changes"]
+    assert set(service["models"]) == {"llm", "whisper", "tts", "embeddings", "reranker"}
+    assert change_of_serve["effect"] == "serve config"
+    assert change_of_serve["details"] == ["Ray Serve receives another configuration of reranker"]
+    assert reported["peak_clusters"] == 1
+    assert (reported["failures"], reported["error"]) == ([], "")
+    assert reported["during"]["answered"] > 50
 
 
 def test_edit_under_strategy_none_is_forecast_without_effect(rehearse: Rehearse) -> None:

@@ -240,4 +240,7 @@ def test_manifest_that_names_no_file_below_the_prefix_is_refused(text):
 def test_source_that_is_no_bucket_is_refused(tmp_path):
     command = [sys.executable, "-I", bucket_download.__file__, "file:///etc", SHA, str(tmp_path / "model")]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stderr) == (2, "file:///etc: unknown scheme 'file'; known: s3, gs\n")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "file:///etc: unknown scheme 'file'; known: s3, gs, azure, abfss\n",
+    )

@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rayhelm.processes import create_run_id, start, stop_run, wait_until
+from rayhelm.processes import Process, create_run_id, start, stop_run, wait_until
 from shared.built import built_program
 from shared.ports import reserve_port
 
-__all__ = ["KEYS", "Proxy", "serve_store", "upload", "upload_model"]
+__all__ = ["KEYS", "Proxy", "serve_store", "upload", "upload_model", "wait_until_listening"]
 
 KEYS = {"AWS_ACCESS_KEY_ID": "reader", "AWS_SECRET_ACCESS_KEY": "not-a-real-key"}
 
@@ -26,10 +26,15 @@ def serve_store(home: Path) -> Iterator[int]:
     with reserve_port() as port:
         try:
             process = start([str(server), f"127.0.0.1:{port}", *KEYS.values()], run=run, log=home / "log")
-            wait_until(lambda: _listens(port), what="the object store", timeout=300, needs=[process])
+            wait_until_listening(port, process)
             yield port
         finally:
             stop_run(run)
+
+
+def wait_until_listening(port: int, process: Process) -> None:
+    """Wait until a server accepts connections. Raises RayhelmError if its process ends."""
+    wait_until(lambda: _listens(port), what="the object store", timeout=300, needs=[process])
 
 
 def _listens(port: int) -> bool | None:

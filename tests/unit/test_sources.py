@@ -15,6 +15,7 @@ from unit.fleets import load
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PINNED = f"source: 's3://acme/qwen/v1', revision: {SHA}"
+AZURE = "azure://models@acme.blob.core.windows.net/qwen/v1"
 MINIO = "{endpoint: 'http://minio.store:80', credentialsSecret: reader, namespace: store, port: 9000}"
 
 
@@ -49,7 +50,12 @@ def refusal(text: str) -> Problem:
         ("s3://acme/../other", "server"),
         ("gs://acme_models/qwen/v1", "bucket"),
         ("gs://acme/../other", "server"),
-        ("abfss://models@acme.dfs.core.windows.net/qwen", "server"),
+        ("abfss://models@acme.dfs.core.windows.net/qwen", "bucket"),
+        ("azure://models@acme.z01.blob.storage.azure.net/qwen/v1", "bucket"),
+        ("azure://models@acme.blob.core.windows.net", "bucket"),
+        ("azure://models@acme.blob.core.windows.net/../other", "server"),
+        ("azure://models@acme.example/qwen", "server"),
+        ("azure://models/qwen", "server"),
         ("pvc://shared/qwen/v1", "claim"),
         ("pvc://shared/../etc", "unknown"),
         ("pvc://shared/qwen/..", "unknown"),
@@ -103,7 +109,42 @@ def test_google_bucket_is_refused_with_a_workload_identity() -> None:
 
 def test_two_kinds_of_stores_in_one_cluster_are_refused() -> None:
     second = f"  other: {{source: 'gs://backup/x', revision: {SHA}, architecture: Qwen/Qwen3-8B, context: 4096}}\n"
-    assert "has the keys of one store" in refusal(fleet(PINNED, more=second)).message
+    assert "has the credentials of one store" in refusal(fleet(PINNED, more=second)).message
+
+
+def test_azure_container_is_downloaded_with_the_token_of_the_secret() -> None:
+    found = values(fleet(f"source: '{AZURE}', revision: {SHA}", "{credentialsSecret: reader}"))["chat"]
+    assert found.weights.download.bucket.credentials_secret == "reader"
+    assert (found.network_policy.bucket.cidrs, found.network_policy.bucket.ports) == (["0.0.0.0/0"], [443])
+    assert found.network_policy.hub.cidrs == []
+
+
+@pytest.mark.parametrize(
+    ("bucket", "message"),
+    [
+        ("{serviceAccount: reader}", "with a SAS token and not with a workload identity"),
+        ("{credentialsSecret: a, endpoint: 'https://s3.example'}", "`endpoint` is for S3-compatible stores"),
+    ],
+)
+def test_azure_store_that_the_job_cannot_read_is_refused(bucket: str, message: str) -> None:
+    assert message in refusal(fleet(f"source: '{AZURE}', revision: {SHA}", bucket)).message
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fix"),
+    [
+        (AZURE, "azure://voice@other.blob.core.windows.net/tts", "azure://voice@acme.blob.core.windows.net/tts"),
+        (AZURE, "gs://acme_voice/tts", "azure://acme-voice@acme.blob.core.windows.net/tts"),
+        ("s3://acme/qwen", "azure://voice@other.blob.core.windows.net/tts", "s3://voice/tts"),
+        ("gs://acme/qwen", "abfss://voice@other.dfs.core.windows.net/tts", "gs://voice/tts"),
+    ],
+)
+def test_second_store_is_refused_and_the_fix_names_a_copy_in_the_first(first: str, second: str, fix: str) -> None:
+    more = f"  other: {{source: '{second}', revision: {SHA}, architecture: Qwen/Qwen3-8B, context: 4096}}\n"
+    text = fleet(f"source: '{first}', revision: {SHA}", "{credentialsSecret: reader}", more)
+    found = refusal(text).fix
+    assert isinstance(found, Fix)
+    assert found.value == fix
 
 
 def test_fix_of_two_stores_names_a_bucket_that_s3_can_have() -> None:
@@ -187,9 +228,9 @@ def test_two_claims_in_one_service_are_refused() -> None:
         (f"source: Qwen/Qwen3-8B, revision: {SHA}", "40 digits of a commit"),
         (f"source: 'gs://acme/qwen', revision: {COMMIT}", "64 hexadecimal digits"),
         (f"source: 'gs://Acme/qwen', revision: {SHA}", "nothing checks the revision"),
-        (f"source: 'abfss://a@b.dfs.core.windows.net/c', revision: {SHA}", "a Job of your own (`azcopy copy`)"),
-        (f"source: 'azure://a@b.blob.core.windows.net/c', revision: {SHA}", "a Job of your own (`azcopy copy`)"),
-        ("source: 'az://models/qwen'", "a Job of your own (`azcopy copy`)"),
+        (f"source: '{AZURE}', revision: {COMMIT}", "64 hexadecimal digits"),
+        (f"source: 'azure://models/qwen', revision: {SHA}", "nothing checks the revision"),
+        ("source: 'az://models/qwen'", "a container of Azure (`azure://`, `abfss://`)"),
         (f"source: 's3://acme/../other', revision: {SHA}", "nothing checks the revision"),
         (f"source: /mnt/qwen, revision: {COMMIT}", "nothing checks the revision"),
     ],

@@ -146,6 +146,14 @@ def test_each_estimate_lies_in_its_interval() -> None:
             assert 0 < interval.low <= interval.mid <= interval.high, describe(shape, load)
 
 
+def test_no_token_takes_less_than_reading_the_weights() -> None:
+    for shape, load in draw_cases(400):
+        work, experts, gpu = shape.work, shape.model.experts, shape.gpus[0]
+        read = work.dense_bytes + (work.expert_bytes * experts.active / experts.count if experts else 0)
+        bandwidth = (gpu.memory_bandwidth_gb_per_s or 0) * 1e9 * shape.tp
+        assert estimate_speed(shape, load).tpot_s.low >= 0.999 * read / bandwidth, describe(shape, load)
+
+
 def test_replica_computes_no_more_prompt_tokens_than_its_peak() -> None:
     for shape, load in draw_cases():
         busy = replace(load, concurrency=512, output_tokens=1)

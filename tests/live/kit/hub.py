@@ -61,7 +61,8 @@ def make(family: str, folder: Path) -> None:
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(MODELS / family))
     model.save_pretrained(folder)
     for path in (MODELS / family).iterdir():
-        shutil.copy(path, folder)
+        if path.is_file():  # not the folder of the tiny adapters
+            shutil.copy(path, folder)
 
 
 if __name__ == "__main__":

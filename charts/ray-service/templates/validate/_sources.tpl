@@ -28,8 +28,8 @@
 {{- if and (contains "://" .source) (not (regexMatch "^(s3|gs|abfss|azure)://" .source)) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-scheme" "words" $words) }}
 {{- end }}
-{{- $bucket := regexMatch "^(s3://[a-z0-9][a-z0-9.-]+|gs://[a-z0-9][a-z0-9._-]+)[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$" .source }}
-{{- $digits := ternary 40 (ternary 64 0 $bucket) (not (contains "://" .source)) }}
+{{- $bucket := include "ray-service.isBucket" .source }}
+{{- $digits := ternary 40 (ternary 64 0 (ne $bucket "")) (not (contains "://" .source)) }}
 {{- /* The Job is what reads hubModels. */ -}}
 {{- $needed := and $bucket (eq .pin .source) }}
 {{- if or (and $needed (not .revision)) (and .revision (ne (len .revision) $digits)) }}
@@ -43,16 +43,16 @@
 {{- if and $bucket .revision (not .v.weights.enabled) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-volume" "words" $words) }}
 {{- end }}
-{{- if and $bucket .revision (hasPrefix "gs://" .source) }}
-{{- include "ray-service.validateGoogleSource" . }}
+{{- if and $bucket .revision (not (hasPrefix "s3://" .source)) }}
+{{- include "ray-service.validateStore" . }}
 {{- end }}
 {{- end }}
 
-{{- /* The Job reads gs:// with HMAC keys, and one release has the keys of one store. */ -}}
-{{- define "ray-service.validateGoogleSource" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.validateGoogleSource" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
-{{- $words := omit . "v" }}
-{{- $moved := replace "gs://" "s3://" .source }}
+{{- /* The Job reads gs:// with HMAC keys and Azure with a SAS token, and one release has the keys of one store. */ -}}
+{{- define "ray-service.validateStore" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateStore" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
+{{- $words := set (omit . "v") "keys" (ternary "an HMAC key, through the S3-compatible API of Google Cloud Storage" "a SAS token" (hasPrefix "gs://" .source)) }}
+{{- $moved := regexReplaceAll "^(azure|abfss|gs)://([^@/]+)(@[^/]+)?" .source "s3://${2}" }}
 {{- $fixed := dict .field $moved }}
 {{- if eq .pin .source }}
 {{- $fixed = printf "%s   # without %s" (dict $moved .revision | toJson) .source }}
@@ -60,8 +60,10 @@
 {{- if not .v.weights.download.bucket.credentialsSecret }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
 {{- end }}
+{{- $store := include "ray-service.store" .source }}
 {{- range include "ray-service.downloads" .v | fromJsonArray }}
-{{- if hasPrefix "s3://" .source }}
+{{- $isLater := or (eq (include "ray-service.store" .source) "s3") (gt $.source .source) }}
+{{- if and (eq .from "bucket") (ne (include "ray-service.store" .source) $store) $isLater }}
 {{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "fixed" $fixed) $words)) }}
 {{- end }}
 {{- end }}

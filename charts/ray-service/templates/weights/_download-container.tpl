@@ -47,6 +47,15 @@ volumeMounts:
 {{- toYaml (concat $command (list .model.source .model.revision .model.path)) }}
 {{- end }}
 
+{{- /* A SAS token, for which the chart requires the Secret. Takes weights.download. */ -}}
+{{- define "ray-service.azureEnv" -}}
+- name: AZURE_STORAGE_SAS_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .bucket.credentialsSecret | quote }}
+      key: AZURE_STORAGE_SAS_TOKEN
+{{- end }}
+
 {{- /* Credentials of the bucket. Without a Secret they are those of the service account, never those of the node.
        Takes weights.download. */ -}}
 {{- define "ray-service.bucketEnv" -}}

@@ -52,7 +52,7 @@ template:
           {{- include (printf "ray-service.%sCommand" $model.from) (dict "download" $download "model" $model) | nindent 10 }}
         env:
           {{- include "ray-service.envList" (include "ray-service.downloadEnv" . | fromJson) | trim | nindent 10 }}
-          {{- include (printf "ray-service.%sEnv" $model.from) $download | trim | nindent 10 }}
+          {{- include (printf "ray-service.%sEnv" (ternary "azure" $model.from (regexMatch "^(azure|abfss)://" $model.source))) $download | trim | nindent 10 }}
           {{- with include "ray-service.extraEnv" $download | trim }}
           {{- . | nindent 10 }}
           {{- end }}

@@ -44,26 +44,6 @@
 {{- end }}
 {{- end }}
 
-{{- /* `hub` or `bucket` for a model that the Job downloads. A bucket without a revision is read by Ray in each pod. */ -}}
-{{- define "ray-service.downloadedFrom" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.downloadedFrom" "given" . "names" (list "source" "revision")) -}}
-{{- if include "ray-service.isHubId" .source }}hub{{ else if and .revision (regexMatch "^(s3|gs)://" .source) }}bucket{{ end }}
-{{- end }}
-
-{{- /* Path of a downloaded model; each revision has its own. */ -}}
-{{- define "ray-service.downloadPath" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.downloadPath" "given" . "names" (list "v" "source" "revision")) -}}
-{{ .v.weights.mountPath }}/{{ .source | replace "://" "/" }}/{{ .revision | default "main" }}
-{{- end }}
-
-{{- /* Whether the Job downloads from `hub` or `bucket`. */ -}}
-{{- define "ray-service.downloadsFrom" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.downloadsFrom" "given" . "names" (list "v" "from")) -}}
-{{- range include "ray-service.downloads" .v | fromJsonArray }}
-{{- if eq .from $.from }}true{{ end }}
-{{- end }}
-{{- end }}
-
 {{- define "ray-service.weightsMarker" -}}
 {{ .Values.weights.mountPath }}/.{{ include "ray-service.name" . }}-complete
 {{- end }}

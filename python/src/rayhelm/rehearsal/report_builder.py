@@ -105,7 +105,9 @@ def _list_services(scenario: Scenario) -> list[Release]:
 
 def _build_service_report(release: Release, session: ClusterSession) -> ServiceReport:
     assert isinstance(release.values, RayServiceValues)
-    models = [name for application in release.values.serve.applications.values() for name in application.models]
+    serve = release.values.serve
+    models = [name for application in serve.applications.values() for name in application.models]
+    models += serve.custom_applications
     return ServiceReport(name=release.name, models=tuple(models), ready_seconds=session.seconds.get(release.name))
 
 

@@ -1,13 +1,16 @@
 """Download a model from a bucket: `python -I bucket_download.py [OPTION...] SOURCE SHA FOLDER`
 
-SOURCE is `s3://BUCKET/PREFIX`, or `gs://BUCKET/PREFIX`, which is read through the S3-compatible API of Google Cloud
-Storage with HMAC keys. A prefix has no revision, so `SHA256SUMS` below it names each file with its sha256, and
-SHA, the sha256 of `SHA256SUMS` itself, pins the content. ETags and the checksums of stores are not used: those of
-multipart uploads and of encrypted objects are not of the content.
+SOURCE is `s3://BUCKET/PREFIX`; `gs://BUCKET/PREFIX`, which is read through the S3-compatible API of Google Cloud
+Storage with HMAC keys; or `azure://CONTAINER@ACCOUNT.blob.core.windows.net/PREFIX`, read with the SAS token of
+AZURE_STORAGE_SAS_TOKEN (`abfss://` with the host of Data Lake Storage is the same container). A prefix has no revision,
+so `SHA256SUMS` below it names each file with its sha256, and SHA, the sha256 of `SHA256SUMS` itself, pins the content.
+ETags and the checksums of stores are not used: those of multipart uploads and of encrypted objects are not of the
+content.
 
 A file has the suffix `.part` until its sha256 is right. An interrupted download continues where it stopped, also in
-the next pod. Two downloads of one folder take turns. Imports pyarrow, which each image with `ray[llm]` has, because Ray
-reads buckets with it.
+the next pod. Two downloads of one folder take turns. S3 is read with pyarrow, which each image with `ray[llm]` has,
+because Ray reads buckets with it. Azure is read with HTTP requests: pyarrow takes SAS tokens from version 20 on, and
+images of Ray have older ones.
 
 Exit codes: 0 complete, 1 no content or no connection after retries, 2 wrong usage, 3 the content is not the pinned one,
 4 access denied.
@@ -16,6 +19,7 @@ Exit codes: 0 complete, 1 no content or no connection after retries, 2 wrong usa
 import argparse
 import fcntl
 import hashlib
+import http.client
 import os
 import re
 import sys
@@ -25,8 +29,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BufferedRandom
 from pathlib import Path, PurePosixPath
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Self
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
 
 __all__ = ["MANIFEST", "DownloadError", "download", "open_store", "parse_manifest", "run"]
 
@@ -45,6 +51,10 @@ PAUSE_S = 1.0
 GOOGLE = "https://storage.googleapis.com"
 """Endpoint of Google Cloud Storage, which takes the signatures of S3. It takes `auto` for the region."""
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](?:\./)?([^\\\0]+)")
+SAS_TOKEN = "AZURE_STORAGE_SAS_TOKEN"
+"""Environment variable with a shared access signature: `sv=...&sig=...`."""
+TIMEOUT_S = 60.0
+"""Time without data after which a request to Azure is tried again, seconds."""
 _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch"
     r"|EXPIRED_TOKEN|ExpiredToken|INVALID_CLIENT_TOKEN|HTTP status 40[13]|Permission denied|PERMISSION_DENIED"
@@ -80,8 +90,6 @@ def run(arguments: Sequence[str]) -> int:
 def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[Any, str]:
     """Return the file system of pyarrow for a source, and the path of the prefix in it. Credentials are those of the
     environment, as the library of the store finds them. Raises DownloadError for another scheme."""
-    from pyarrow import fs
-
     url = urlsplit(source)
     if url.scheme == "gs":
         endpoint, region = endpoint or GOOGLE, region or "auto"
@@ -91,6 +99,8 @@ def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[An
     path = f"{url.netloc}{url.path}".rstrip("/")
     override = {"endpoint_override": given.netloc, "scheme": given.scheme} if endpoint else {}
     if url.scheme in ("s3", "gs"):
+        from pyarrow import fs
+
         options = {"region": region} if region else {}
         certificates = os.environ.get("SSL_CERT_FILE")
         options |= {"tls_ca_file_path": certificates} if certificates else {}
@@ -98,7 +108,78 @@ def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[An
         return fs.S3FileSystem(
             connect_timeout=10, request_timeout=60, retry_strategy=retries, **options, **override
         ), path
-    raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3, gs", 2)
+    if url.scheme in ("azure", "abfss"):
+        return AzureContainer(source, endpoint), url.path.strip("/")
+    raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3, gs, azure, abfss", 2)
+
+
+class AzureContainer:
+    """A container of Azure Blob Storage, as much of pyarrow's file systems as `download` needs. `endpoint`: address of
+    an emulator, whose paths begin with the account."""
+
+    def __init__(self, source: str, endpoint: str = "") -> None:
+        url = urlsplit(source)
+        account, _, domain = (url.hostname or "").partition(".")
+        # The same container has an address in Data Lake Storage, which has another API.
+        domain, kinds = re.subn(r"^(.+\.)?(?:blob|dfs)\.", r"\1blob.", domain)
+        if not url.username or not kinds or not re.fullmatch(r"[a-z0-9]{3,24}", account):
+            raise DownloadError("this is not azure://CONTAINER@ACCOUNT.blob.core.windows.net/PREFIX", 2)
+        host = f"{endpoint}/{account}" if endpoint else f"https://{account}.{domain}"
+        self._address = f"{host}/{url.username}"
+        self._token = os.environ.get(SAS_TOKEN, "").strip().removeprefix("?")
+
+    def open_input_file(self, path: str) -> "AzureBlob":
+        """Open a blob. Raises FileNotFoundError, and OSError with the HTTP status and the code of Azure."""
+        return AzureBlob(f"{self._address}/{quote(path.lstrip('/'))}?{self._token}")
+
+
+class AzureBlob:
+    """A blob, by its address with the SAS token. Messages of its errors have no address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        with self._request("HEAD") as answer:
+            self._size = int(answer.headers["Content-Length"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: each read is a connection of its own."""
+
+    def size(self) -> int:
+        """Return the size of the blob, bytes."""
+        return self._size
+
+    def read(self, most: int) -> bytes:
+        """Return the first bytes."""
+        return self.read_at(min(most, self._size), 0)
+
+    def read_at(self, count: int, offset: int) -> bytes:
+        """Return `count` bytes from `offset` on, or those that came before the connection ended."""
+        if not count:
+            return b""
+        with self._request("GET", Range=f"bytes={offset}-{offset + count - 1}") as answer:
+            if answer.status != 206:
+                raise OSError(f"HTTP status {answer.status} instead of 206: the store does not read ranges")
+            try:
+                content: bytes = answer.read()
+            except http.client.IncompleteRead as cut:
+                content = cut.partial
+        if not content:
+            raise ConnectionError("the connection ended before the first byte")
+        return content
+
+    def _request(self, method: str, **headers: str) -> Any:
+        try:
+            return urlopen(Request(self._address, method=method, headers=headers), timeout=TIMEOUT_S)
+        except HTTPError as error:
+            code = error.headers.get("x-ms-error-code") or error.reason
+            if error.code == 404:
+                raise FileNotFoundError(code) from None
+            raise OSError(f"HTTP status {error.code}: {code}") from None
+        except http.client.HTTPException as error:
+            raise ConnectionError(type(error).__name__) from None
 
 
 def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "", pause_s: float = PAUSE_S) -> None:
@@ -237,16 +318,17 @@ class _Reader:
         )
 
     def _describe_denied(self, name: str, error: OSError) -> str:
-        given = (
-            f"check the keys of Secret {self.secret!r}"
-            if self.secret
-            else "no Secret is named: set credentialsSecret, or bind the service account of the Job to a role"
-        )
-        return (
-            f"the store denies access to {name}: {given}; they need s3:GetObject (Google:"
-            " storage.objects.get) below the prefix."
-            f" Without s3:ListBucket, S3 denies access to objects that do not exist, too. {_shorten(error)}"
-        )
+        if isinstance(self.store, AzureContainer):
+            no_secret = f"the Secret has no {SAS_TOKEN}, or none is named: set credentialsSecret"
+            needed = "sp=r, an se in the future, and a resource that has the prefix."
+        else:
+            no_secret = "no Secret is named: set credentialsSecret, or bind the service account of the Job to a role"
+            needed = (
+                "s3:GetObject (Google: storage.objects.get) below the prefix."
+                " Without s3:ListBucket, S3 denies access to objects that do not exist, too."
+            )
+        given = f"check the keys of Secret {self.secret!r}" if self.secret else no_secret
+        return f"the store denies access to {name}: {given}; they need {needed} {_shorten(error)}"
 
 
 def _shorten(error: OSError) -> str:

@@ -23,20 +23,22 @@ def _endpoint(text: str) -> str:
 
 
 class Bucket(Record):
-    """Store of the models whose `source` is `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX` with a `revision`. Only the
-    download Job connects to it, and servers read the volume."""
+    """Store of the models whose `source` is a bucket (`s3://`, `gs://`, `azure://` or `abfss://`) with a `revision`.
+    Only the download Job connects to it, and servers read the volume."""
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
         default=None, examples=["https://s3.example:9000"]
     )
-    """URL of an S3-compatible store; default: Amazon S3, and Google Cloud Storage for `gs://`."""
+    """URL of an S3-compatible store; default: Amazon S3, Google Cloud Storage for `gs://`, and the host in the URL for
+    Azure, which has no `endpoint`."""
     region: str | None = Field(default=None, pattern=r"^[a-z0-9-]+$", max_length=63, examples=["eu-central-1"])
     """Region of the bucket. Amazon S3 needs it."""
     credentials_secret: SecretName | None = None
     """Secret in the namespace of each owner, with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for
-    temporary credentials, `AWS_SESSION_TOKEN`. For `gs://`: the two parts of an HMAC key."""
+    temporary credentials, `AWS_SESSION_TOKEN`. For `gs://`: the two parts of an HMAC key. For Azure: the key
+    `AZURE_STORAGE_SAS_TOKEN`, a shared access signature that can read."""
     service_account: Name | None = None
-    """Service account in the namespace of each owner, which a workload identity binds to a role, not for `gs://`. The
+    """Service account in the namespace of each owner, which a workload identity binds to a role, for `s3://` only. The
     Job requests the credentials of the role on port 443, so do not set `cidrs` or `namespace`."""
     cidrs: ListOf[Cidr] = ()
     """CIDRs of the store; default: all addresses, because Amazon S3 has no fixed ones."""

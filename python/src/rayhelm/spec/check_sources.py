@@ -17,10 +17,9 @@ __all__ = ["check_sources"]
 _DIGITS = {"hub": 40, "bucket": 64}
 """Hexadecimal digits of a revision."""
 _SUMS = "sha256sum SHA256SUMS, the file that lists the sha256 of each file below the prefix"
-_AZURE = (
-    ". The download Job does not read Azure: copy the weights to a claim with a Job of your own (`azcopy copy`), and"
-    " set `source: pvc://CLAIM/PATH`"
-)
+_OLD_AZURE = ("az://", "wasb://", "wasbs://", "adl://")
+_EXAMPLE = "s3://acme-models/llama-8b/v1"
+_AZURE_EXAMPLE = "azure://models@acme.blob.core.windows.net/llama-8b/v1"
 
 
 def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -41,10 +40,9 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
     elif kind == "unknown":
         yield document.problem(
             (*path, "source"),
-            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `pvc://CLAIM/PATH`,"
-            " `oci://IMAGE@DIGEST`, a path in the container, or a URL that begins with `abfss://` or `azure://`,"
-            " which Ray reads" + _AZURE * source.startswith(("az://", "wasb")),
-            Fix("", _find_hub_id(source) or "s3://acme-models/llama-8b/v1"),
+            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, a container of Azure"
+            " (`azure://`, `abfss://`), `pvc://CLAIM/PATH`, `oci://IMAGE@DIGEST`, or a path in the container",
+            Fix("", _find_hub_id(source) or (_AZURE_EXAMPLE if source.startswith(_OLD_AZURE) else _EXAMPLE)),
         )
     elif kind == "path" and not (model.architecture or model.memory) and (known := _find_full_id(source)):
         message = f"`{source}` would be a path in the container; the id of the model on the hub is `{known}`"
@@ -58,10 +56,8 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
             yield document.problem((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
         else:
             why = (
-                f"nothing checks the revision of `{source}`: only hub ids, `s3://` and `gs://` URLs have"
-                " one"
-                + ". The digest pins an image" * (kind == "image")
-                + _AZURE * source.startswith(("abfss://", "azure://"))
+                f"nothing checks the revision of `{source}`: only hub ids and URLs of `s3://`, `gs://`, `azure://` and"
+                " `abfss://` have one" + ". The digest pins an image" * (kind == "image")
             )
             yield document.problem((*path, "revision"), why, Fix.removal())
 

@@ -156,9 +156,10 @@ class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
     source: str = Field(min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Hub id; `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX` with a `revision`; `pvc://CLAIM/PATH`, a folder on a
-    claim that exists; `oci://IMAGE@sha256:DIGEST`, an image that the kubelet mounts, or a folder of it; or a path in
-    the container. Each server by itself reads `s3://` and `gs://` without a revision, `abfss://` and `azure://`."""
+    """Hub id; `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `azure://CONTAINER@ACCOUNT.blob.core.windows.net/PREFIX`
+    with a `revision`; `pvc://CLAIM/PATH`, a folder on a claim that exists; `oci://IMAGE@sha256:DIGEST`, an image that
+    the kubelet mounts, or a folder of it; or a path in the container. URLs without a `revision` are read by each server
+    by itself."""
     revision: (
         Annotated[
             str,
@@ -166,8 +167,8 @@ class ModelSpec(Record):
         ]
         | None
     ) = None
-    """Commit of the hub repository, 40 hexadecimal digits. For `s3://` and `gs://`: sha256 of the file
-    `SHA256SUMS` below the prefix, 64 digits. Without it the weights can change at any time."""
+    """Commit of the hub repository, 40 hexadecimal digits. For buckets: sha256 of the file `SHA256SUMS` below the
+    prefix, 64 digits. Without it the weights can change at any time."""
     unpinned_reason: str | None = Field(
         default=None, min_length=8, examples=["the weights may change: this is a trial"]
     )

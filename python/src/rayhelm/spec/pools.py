@@ -45,7 +45,7 @@ class Weights(Record):
     bucket: Bucket | None = Field(
         default=None, examples=[{"region": "eu-central-1", "credentialsSecret": "bucket-reader"}]
     )
-    """Store of the models whose `source` is an `s3://` or `gs://` URL."""
+    """Store of the models whose `source` is a bucket."""
 
 
 class GpuOperator(Record):

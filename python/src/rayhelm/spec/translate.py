@@ -193,7 +193,7 @@ _OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {
         Fix(
             "../unpinnedReason",
             "the weights may change: this is a trial",
-            "or `revision`: 40 hexadecimal digits, from the history page of the hub; for `s3://` and `gs://` 64, from"
+            "or `revision`: 40 hexadecimal digits, from the history page of the hub; for buckets 64, from"
             " `sha256sum SHA256SUMS`",
             replaces="",
         ),

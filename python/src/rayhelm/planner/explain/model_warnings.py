@@ -63,7 +63,7 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
 def _list_source_warnings(spec: ModelSpec, generates: bool) -> Iterator[str]:
     """Yield what the fleet file alone decides, on any pool."""
     is_in_hub = "/" in spec.source and ":" not in spec.source
-    if not spec.revision and (is_in_hub or spec.source.startswith(("s3://", "gs://"))):
+    if not spec.revision and (is_in_hub or spec.source.startswith(("s3://", "gs://", "azure://", "abfss://"))):
         why = f" ({spec.unpinned_reason})" if spec.unpinned_reason else ""
         yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
     if license := find_license(spec.source):

@@ -7,7 +7,7 @@ from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import Band, BandChoice, load_coefficients
-from rayhelm.planner.speed.model import Speed, compute_speed
+from rayhelm.planner.speed.model import Speed, compute_speed, find_least_tpot_s
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
 from rayhelm.planner.speed.shape import Load, ReplicaShape
@@ -82,7 +82,7 @@ def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: C
     rate = load.concurrency * load.output_tokens / seconds
     return SpeedEstimate(
         ttft_s=spread(ttft, band.choose(fitted.ttft_bands)),
-        tpot_s=spread(tpot, band.choose(fitted.tpot_bands)),
+        tpot_s=_raise_low(spread(tpot, band.choose(fitted.tpot_bands)), find_least_tpot_s(shape, load, speed)),
         output_tokens_per_second=spread(rate, band.choose(fitted.throughput_bands)),
         basis=correction.basis,
         sources=correction.references,
@@ -137,6 +137,10 @@ def _measured_gpus() -> frozenset[str]:
 def spread(mid: float, band: Band) -> Interval:
     """Return the interval of an estimate."""
     return Interval(low=_round(mid * band.low), mid=_round(mid), high=_round(mid * band.high))
+
+
+def _raise_low(found: Interval, least: float) -> Interval:
+    return found.model_copy(update={"low": min(max(found.low, _round(least)), found.mid)})
 
 
 def find_high(mid: float, band: Band) -> float:

@@ -16,6 +16,7 @@ from rayhelm.planner.speed.terms import (
     count_experts_hit,
     count_prefill_terms,
     count_units,
+    find_least_step_s,
     list_decode_rates,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "SpeedModel",
     "compute_speed",
     "count_running",
+    "find_least_tpot_s",
     "list_first_token_terms",
     "list_pass_terms",
     "list_step_terms",
@@ -190,6 +192,13 @@ def _count_running(shape: ReplicaShape, load: Load, concurrency: float) -> tuple
     if shape.kv_tokens and (held := shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)) < most:
         most, limit = held, "KV cache"
     return max(1.0, min(wanted, most)), limit if wanted > _NEARLY_FULL * most else ""
+
+
+def find_least_tpot_s(shape: ReplicaShape, load: Load, speed: Speed) -> float:
+    """Return the time per output token that no software can be faster than, because the memory of the GPUs is not."""
+    batch = _build_batch(shape, load, speed.running / shape.dp)
+    step = sum(count * find_least_step_s(shape, gpu, batch) for gpu, count in _count_alike(shape.gpus))
+    return step / (shape.speculation.tokens_per_step if shape.speculation else 1.0)
 
 
 def list_step_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:

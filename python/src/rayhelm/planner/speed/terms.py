@@ -17,6 +17,7 @@ __all__ = [
     "count_experts_hit",
     "count_prefill_terms",
     "count_units",
+    "find_least_step_s",
     "list_decode_rates",
     "list_missing_figures",
 ]
@@ -112,6 +113,17 @@ def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficien
         "sequences": {"sequence": _US},
         **{unit: {name: rate * part for name, rate in rates.items()} for unit, rates in prompt.items()},
     }
+
+
+def find_least_step_s(shape: ReplicaShape, gpu: GpuKind, batch: StageBatch) -> float:
+    """Return the time in which the memory of a GPU delivers what a decode step needs at least: the weights, those of as
+    few experts as one token needs, and the cache."""
+    work, experts = shape.work, shape.model.experts
+    _, shards = _count_expert_ranks(shape)
+    expert_bytes = work.expert_bytes * experts.active / experts.count / shards if experts else 0.0
+    cached = shape.kv_bytes_per_token / shape.model.layers * count_units(shape, batch)["cached_tokens"]
+    read = work.dense_bytes / shape.tp + expert_bytes + cached
+    return read / shape.pp / ((gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9)
 
 
 def count_prefill_terms(

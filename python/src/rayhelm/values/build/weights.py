@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from math import ceil
+from urllib.parse import urlsplit
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
-from rayhelm.spec.sources import CLAIM, IMAGE, find_source_kind, is_downloaded, is_hub_id
+from rayhelm.spec.sources import CLAIM, IMAGE, find_source_kind, find_store, is_downloaded, is_hub_id
 from rayhelm.values.build.weights_claim import AccessMode
 from rayhelm.values.common.network import Peer
 from rayhelm.values.ray_service.cluster import SecretKeyRef
@@ -91,8 +92,7 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
         yield from _find_wrong_stores(name, plan, loaded)
         if not loaded.fleet.clusters[name].weights.bucket:
             used = next(model for model in models if model.cluster == name and _is_pinned_bucket(model))
-            # The download from Google Cloud Storage needs none.
-            region = {} if used.source.startswith("gs://") else {"region": "eu-central-1"}
+            region = {"region": "eu-central-1"} if find_store(used.source) == "s3" else {}
             yield loaded.document.problem(
                 ("clusters", name),
                 f"model `{used.model}` is in {used.source}, and cluster `{name}` has no `weights.bucket` with its"
@@ -112,27 +112,43 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
 
 
 def _find_wrong_stores(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
-    """Yield a problem for each model in Google Cloud Storage that the keys of the cluster's store cannot read."""
+    """Yield a problem for each model that the credentials of the cluster's store cannot read, and for settings of
+    the store that its kind does not have."""
     store = loaded.fleet.clusters[cluster].weights.bucket
     pinned = [model for model in plan.models.values() if model.cluster == cluster and _is_pinned_bucket(model)]
-    google = [model for model in pinned if model.source.startswith("gs://")]
-    others = [model for model in pinned if model not in google]
-    for model in google if others else []:
-        bucket, slash, prefix = model.source.removeprefix("gs://").partition("/")
+    kept = next((model for model in pinned if find_store(model.source) == "s3"), pinned[0])
+    for model in pinned:
+        if find_store(model.source) == find_store(kept.source):
+            continue
         yield loaded.document.problem(
             ("models", model.model, "source"),
-            f"`weights.bucket` of cluster `{cluster}` has the keys of one store, and `{model.source}` is in Google"
-            f" Cloud Storage, `{others[0].source}` in another: copy the weights to one of them",
-            # Only Google Cloud Storage has bucket names with an underscore.
-            Fix("", f"s3://{bucket.replace('_', '-')}{slash}{prefix}", "the bucket with the copy"),
+            f"`weights.bucket` of cluster `{cluster}` has the credentials of one store, and `{model.source}` is in"
+            f" another than `{kept.source}`: copy the weights to one of them",
+            Fix("", _move(model.source, kept.source), "the bucket with the copy"),
         )
-    if google and store and not store.credentials_secret:
+    if find_store(kept.source) == "s3" or not store:
+        return
+    at = ("clusters", cluster, "weights", "bucket")
+    is_google = find_store(kept.source) == "gs"
+    if not store.credentials_secret:
+        how = "an HMAC key, through the S3-compatible API of Google Cloud Storage," if is_google else "a SAS token"
         yield loaded.document.problem(
-            ("clusters", cluster, "weights", "bucket", "serviceAccount"),
-            f"the download Job reads `{google[0].source}` with an HMAC key, through the S3-compatible API of Google"
-            " Cloud Storage, and not with a workload identity",
+            (*at, "serviceAccount"),
+            f"the download Job reads `{kept.source}` with {how} and not with a workload identity",
             Fix("../credentialsSecret", "bucket-reader", replaces=""),
         )
+    if store.endpoint and not is_google:
+        why = f"the address of the store is in `{kept.source}`, and `endpoint` is for S3-compatible stores"
+        yield loaded.document.problem((*at, "endpoint"), why, Fix.removal())
+
+
+def _move(source: str, kept: str) -> str:
+    """Return the URL of a copy, in a bucket of the same name in the store of another source."""
+    url, other = urlsplit(source), urlsplit(kept)
+    # Only Google Cloud Storage has bucket names with an underscore or a dot.
+    bucket = url.username or url.netloc.replace("_", "-")
+    host = f"{bucket.replace('.', '-')}@{other.hostname}" if other.username else bucket
+    return f"{other.scheme}://{host}{url.path}"
 
 
 def _find_old_clusters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:

@@ -30,7 +30,8 @@ ModelId = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9
 Downloaded = Annotated[
     str,
     Field(
-        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+|(s3|gs)://[a-z0-9][a-z0-9._-]+(/[A-Za-z0-9_][\w.=-]*)*)$"
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+"
+        r"|((s3|gs)://[a-z0-9][a-z0-9._-]+|(azure|abfss)://[a-z0-9-]+@[a-z0-9][a-z0-9.-]+)(/[A-Za-z0-9_][\w.=-]*)*)$"
     ),
 ]
 Revision = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")]
@@ -126,12 +127,12 @@ class ServedModel(Values):
     """One model. Its key is the `model` that clients name in requests."""
 
     source: str
-    """Hub id (`org/name`), absolute path in the container (`/model-images/<name>` for `weights.images`), `s3://` or
-    `gs://` URL with a `revision`, which the Job downloads, or `s3://`, `gs://`, `abfss://` or `azure://` URL without
-    one, which each server downloads by itself."""
+    """Hub id (`org/name`), absolute path in the container (`/model-images/<name>` for `weights.images`), or `s3://`,
+    `gs://`, `azure://` or `abfss://` URL: with a `revision` the Job downloads it, without one each server by
+    itself."""
     revision: Revision = ""
-    """Commit of the hub repository, 40 hex digits, or sha256 of the file `SHA256SUMS` below an `s3://` or `gs://`
-    URL, 64 hex digits. Without it, the weights can change at the next download."""
+    """Commit of the hub repository, 40 hex digits, or sha256 of the file `SHA256SUMS` below the URL of a
+    bucket, 64 hex digits. Without it, the weights can change at the next download."""
     tokenizer: str | None = None
     """Tokenizer, if the model repository has none: a hub id, which the download Job downloads too, or a path."""
     tokenizer_revision: Revision = ""
@@ -249,10 +250,10 @@ class CustomApplication(Values):
     args: dict[str, Any] = {}
     """Arguments of the builder."""
     hub_models: dict[Downloaded, Revision] = {}
-    """Hub models that it reads, each with its commit, and `s3://` or `gs://` URLs, each with the sha256 of its
+    """Hub models that it reads, each with its commit, and URLs of buckets, each with the sha256 of its
     `SHA256SUMS`. The download Job writes them to `<weights.mountPath>/<id>/<commit, or main>` and
-    `<weights.mountPath>/<s3 or gs>/<bucket>/<prefix>/<sha256>`; use that path in `args`, because servers do not
-    contact the hub."""
+    `<weights.mountPath>/<s3, gs, azure or abfss>/<bucket>/<prefix>/<sha256>`; use that path in `args`, because servers
+    do not contact the hub."""
     env: Env = {}
     """Environment variables of its processes."""
     deployments: dict[str, CustomDeployment] = {}

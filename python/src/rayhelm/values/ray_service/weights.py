@@ -34,18 +34,19 @@ class WeightsClaim(Values):
 
 
 class WeightsBucket(Values):
-    """Store of the models whose `source` is an `s3://` or `gs://` URL and that have a `revision`."""
+    """Store of the models whose `source` is an `s3://`, `gs://`, `azure://` or `abfss://` URL and that have a
+    `revision`."""
 
     endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/@]+)?$")] = ""
     """URL of an S3-compatible store (`https://s3.example:9000`); Amazon S3 when empty, Google Cloud Storage for
-    `gs://`. Set its addresses and port in
-    `networkPolicy.bucket` too."""
+    `gs://`, the host in the URL for Azure. Set its addresses and port in `networkPolicy.bucket` too."""
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]*$")] = ""
     """Region of the bucket (`eu-central-1`)."""
     credentials_secret: ObjectName | Literal[""] = ""
     """Secret with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials,
     `AWS_SESSION_TOKEN`. Only the Job reads it. When empty, the Job uses the workload identity of `serviceAccount`.
-    `gs://` needs the two parts of an HMAC key here."""
+    `gs://` needs the two parts of an HMAC key here. For Azure the key is `AZURE_STORAGE_SAS_TOKEN`, a shared access
+    signature that can read."""
 
 
 class WeightsDownload(PodSettings):
@@ -64,7 +65,7 @@ class WeightsDownload(PodSettings):
     token_secret: SecretKeyRef = SecretKeyRef()
     """Hub token for gated models. Only this Job mounts it."""
     bucket: WeightsBucket = WeightsBucket()
-    """Store of `s3://` or `gs://` models."""
+    """Store of the models in a bucket."""
     service_account: ObjectName | Literal[""] = ""
     """Service account of the Job that you create, for a workload identity that the servers do not get. The one of the
     release when empty."""
