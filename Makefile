@@ -45,7 +45,7 @@ lint-rest:
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests testbed ci benchmarks
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
-	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile ci/images/doctor/Dockerfile
+	@ci/stage hadolint $(bin)/hadolint ci/images/*/Dockerfile
 	@PYTHONPATH=ci ci/stage prose $(bin)/python -m prose
 	@PYTHONPATH=ci ci/stage names $(bin)/python -m prose.names
 	@ci/stage "generated files" ci/generate --check

@@ -291,6 +291,13 @@ def test_digest_takes_precedence_over_the_tag():
     assert head_container({"image": {"digest": digest}})["image"] == f"rayproject/ray-llm@{digest}"
 
 
+def test_group_with_an_image_of_its_own_may_have_another_patch_version_of_python():
+    level = "RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL"
+    own = {"workerGroups": {"gpu": {"image": {"repository": "registry.example/ray-vllm", "tag": "2.60.0-py312"}}}}
+    assert env(ray(worker(own)))[level] == "minor"
+    assert level not in env(ray(worker()))
+
+
 def test_group_image_does_not_take_the_common_digest():
     images = {
         "image": {"digest": "sha256:" + "0" * 64},

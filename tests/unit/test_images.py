@@ -18,7 +18,9 @@ from testbed.images.python import AS_PIP_IS_SET, SITE_PACKAGES, patterns_of
 from testbed.images.tar import Stream
 from testbed.tools.checkout import HERE
 
-DOCKERFILE, DOCTOR = ((HERE.root / "ci" / "images" / name / "Dockerfile").read_text() for name in ("gpu", "doctor"))
+DOCKERFILE, OTHERS, DOCTOR = (
+    (HERE.root / "ci" / "images" / name / "Dockerfile").read_text() for name in ("gpu", "vllm", "doctor")
+)
 LEFT_OUT = (RECIPE / "left-out").read_text().splitlines()
 
 
@@ -30,25 +32,45 @@ def test_base_for_gpus_is_the_image_that_the_charts_name() -> None:
     assert f"ARG BASE={image.repository}:{image.tag}\n" in DOCKERFILE
 
 
-def test_digests_of_the_builder_and_the_base_image_are_required() -> None:
-    assert "\nARG BASE_DIGEST\n" in DOCKERFILE
-    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+def test_base_for_other_gpus_has_the_version_of_vllm_and_gets_that_of_ray() -> None:
+    assert f"ARG BASE=vllm/vllm-openai-rocm:v{versions().vllm}\n" in OTHERS
+    assert f"BASE is vllm/vllm-openai-xpu:v{versions().vllm}." in OTHERS
+    assert f"startswith('{versions().vllm}')" in OTHERS
+    assert f"ray[serve]=={versions().ray}" in read_requirements("ray")
+
+
+def test_ray_brings_to_other_gpus_what_the_tests_have_beside_vllm_and_torch() -> None:
+    tested = {line for line in read_requirements("serve") if not line.startswith(("-c", "vllm", "torch"))}
+    assert tested <= set(read_requirements("ray"))
+
+
+def read_requirements(name: str) -> list[str]:
+    lines = (HERE.root / "requirements" / f"{name}.in").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("dockerfile", [DOCKERFILE, OTHERS], ids=["gpu", "vllm"])
+def test_digests_of_the_builder_and_the_base_image_are_required(dockerfile: str) -> None:
+    assert "\nARG BASE_DIGEST\n" in dockerfile
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
     assert bases == ["${BUILDER}@${BUILDER_DIGEST}", "${BASE}@${BASE_DIGEST}"]
-    assert not re.search("sha256:[0-9a-f]", DOCKERFILE)
+    assert not re.search("sha256:[0-9a-f]", dockerfile)
 
 
-def test_gpu_image_has_a_numeric_user_other_than_root() -> None:
-    assert re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)[-1] == "1000"
+@pytest.mark.parametrize("dockerfile", [DOCKERFILE, OTHERS], ids=["gpu", "vllm"])
+def test_gpu_image_has_a_numeric_user_other_than_root(dockerfile: str) -> None:
+    assert re.findall(r"^USER (\S+)", dockerfile, re.MULTILINE)[-1] == "1000"
 
 
 def test_nothing_of_the_base_is_replaced() -> None:
     assert "pip install --no-cache-dir --no-deps /wheels/*.whl" in DOCKERFILE
 
 
-@pytest.mark.parametrize("dockerfile", [DOCKERFILE, DOCTOR], ids=["gpu", "doctor"])
+@pytest.mark.parametrize("dockerfile", [DOCKERFILE, OTHERS, DOCTOR], ids=["gpu", "vllm", "doctor"])
 def test_what_is_copied_is_there_and_is_sent_to_the_builder(dockerfile: str) -> None:
     sent = (HERE.root / ".dockerignore").read_text().splitlines()
-    for source in re.findall(r"^COPY ([^-]\S*) ", dockerfile, re.MULTILINE):
+    mounted = re.findall(r"type=bind,source=([^,]+),", dockerfile)
+    for source in [*re.findall(r"^COPY ([^-]\S*) ", dockerfile, re.MULTILINE), *mounted]:
         assert (HERE.root / source).exists()
         assert f"!{source}" in sent
 

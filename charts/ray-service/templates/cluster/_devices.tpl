@@ -34,6 +34,10 @@
 {{- else if $group.rdma.hca }}
 {{- $_ := set $env "NCCL_IB_HCA" $group.rdma.hca }}
 {{- end }}
+{{- /* Without it a worker ends if the Python of its image has another patch version than that of the head. */}}
+{{- if or $group.image.repository $group.image.tag $group.image.digest }}
+{{- $_ := set $env "RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL" "minor" }}
+{{- end }}
 {{- $env = merge $env (include "ray-service.imageEnv" (dict "image" .v.image "override" $group.image) | fromJson) }}
 {{- $env | toJson }}
 {{- end }}
