@@ -18,7 +18,18 @@ from gateway.upstream import Upstream, find_haproxy
 from rayhelm.charts.helm import template
 from rayhelm.processes import Process, find_free_port, start, wait_until
 
-__all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "start_gateway", "vllm_router"]
+__all__ = [
+    "KEY",
+    "OURS",
+    "Contender",
+    "bare",
+    "gateway",
+    "lite_llm",
+    "plain",
+    "round_robin",
+    "start_gateway",
+    "vllm_router",
+]
 
 PEERS = Path(".cache/bench")
 """Python environment of the peers, created by benchmarks/gateway/peers."""
@@ -67,6 +78,17 @@ class Contender:
 def bare(upstream: Upstream) -> Contender:
     wait_until_ready(upstream.urls[0], upstream.processes[0])
     return Contender("bare upstream", haproxy_version(), "nothing", upstream.ports[0])
+
+
+def plain(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """Return the gateway's program without any of its rules: no configuration of it is faster."""
+    port, config = find_free_port(taken), Path(__file__).with_name("plain.cfg")
+    env = {"PORT": str(port), "UPSTREAM_1": str(upstream.ports[0]), "UPSTREAM_2": str(upstream.ports[1])}
+    with pin_to(cores):
+        command = [str(find_haproxy()), "-db", "-f", str(config)]
+        process = start(command, run=run, log=home / "plain.log", env=os.environ | env)
+    wait_until_ready(f"http://127.0.0.1:{port}/v1/models", process)
+    return Contender("HAProxy without rules", haproxy_version(), "nothing", port, (process,))
 
 
 def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
