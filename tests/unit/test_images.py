@@ -4,6 +4,7 @@ import io
 import os
 import re
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -73,6 +74,23 @@ def test_what_is_copied_is_there_and_is_sent_to_the_builder(dockerfile: str) -> 
     for source in [*re.findall(r"^COPY ([^-]\S*) ", dockerfile, re.MULTILINE), *mounted]:
         assert (HERE.root / source).exists()
         assert f"!{source}" in sent
+
+
+def list_recipes_of_pages() -> list[tuple[str, str]]:
+    pages = sorted((HERE.root / "docs").rglob("*.md"))
+    found = {page.stem: re.findall(r"^```dockerfile\n(.*?)^```$", page.read_text(), re.M | re.S) for page in pages}
+    return [(name, text) for name, texts in found.items() for text in texts]
+
+
+def test_pages_have_recipes_of_images_for_own_applications() -> None:
+    assert {name for name, _ in list_recipes_of_pages()} == {"build-an-image", "serve-your-own-application"}
+
+
+@pytest.mark.parametrize(("page", "recipe"), list_recipes_of_pages(), ids=lambda text: text.partition("\n")[0])
+def test_recipe_of_a_page_passes_hadolint(page: str, recipe: str) -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    found = subprocess.run([hadolint, "-"], input=recipe, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, f"{page}: {found.stdout}"
 
 
 # -- for the doctor ----------------------------------------------------------------------------------------------------
