@@ -118,8 +118,8 @@ def test_next_pod_continues_where_the_download_stopped(
 
 @pytest.mark.parametrize(
     "token",
-    ["", "sig=x", sign(key=OTHER_KEY), sign(valid=timedelta(minutes=-1)), sign(permissions="w")],
-    ids=["none", "no-signature", "other-key", "expired", "cannot-read"],
+    ["", "two tokens", "sig=x", sign(key=OTHER_KEY), sign(valid=timedelta(minutes=-1)), sign(permissions="w")],
+    ids=["none", "spaces", "no-signature", "other-key", "expired", "cannot-read"],
 )
 def test_denied_access_names_the_secret_and_not_the_token(store: int, prefix: str, tmp_path: Path, token: str) -> None:
     sha = upload_model(store, prefix, FILES)

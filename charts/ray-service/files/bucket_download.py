@@ -130,6 +130,8 @@ class AzureContainer:
 
     def open_input_file(self, path: str) -> "AzureBlob":
         """Open a blob. Raises FileNotFoundError, and OSError with the HTTP status and the code of Azure."""
+        if not self._token:  # Azure answers 404 or 409, as if the blob were missing.
+            raise OSError(f"HTTP status 401: {SAS_TOKEN} is empty")
         return AzureBlob(f"{self._address}/{quote(path.lstrip('/'))}?{self._token}")
 
 
@@ -178,6 +180,8 @@ class AzureBlob:
             if error.code == 404:
                 raise FileNotFoundError(code) from None
             raise OSError(f"HTTP status {error.code}: {code}") from None
+        except http.client.InvalidURL:
+            raise OSError("HTTP status 401: the token has characters that no token has") from None
         except http.client.HTTPException as error:
             raise ConnectionError(type(error).__name__) from None
 
