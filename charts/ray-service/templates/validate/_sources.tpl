@@ -28,8 +28,8 @@
 {{- if and (contains "://" .source) (not (regexMatch "^(s3|gs|abfss|azure)://" .source)) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-scheme" "words" $words) }}
 {{- end }}
-{{- $bucket := include "ray-service.isBucket" .source }}
-{{- $digits := ternary 40 (ternary 64 0 (ne $bucket "")) (not (contains "://" .source)) }}
+{{- $bucket := eq (include "ray-service.isBucket" .source) "true" }}
+{{- $digits := ternary 40 (ternary 64 0 $bucket) (not (contains "://" .source)) }}
 {{- /* The Job is what reads hubModels. */ -}}
 {{- $needed := and $bucket (eq .pin .source) }}
 {{- if or (and $needed (not .revision)) (and .revision (ne (len .revision) $digits)) }}
@@ -52,11 +52,6 @@
 {{- define "ray-service.validateStore" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateStore" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
 {{- $words := set (omit . "v") "keys" (ternary "an HMAC key, through the S3-compatible API of Google Cloud Storage" "a SAS token" (hasPrefix "gs://" .source)) }}
-{{- $moved := regexReplaceAll "^(azure|abfss|gs)://([^@/]+)(@[^/]+)?" .source "s3://${2}" }}
-{{- $fixed := dict .field $moved }}
-{{- if eq .pin .source }}
-{{- $fixed = printf "%s   # without %s" (dict $moved .revision | toJson) .source }}
-{{- end }}
 {{- if not .v.weights.download.bucket.credentialsSecret }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
 {{- end }}
@@ -64,6 +59,13 @@
 {{- range include "ray-service.downloads" .v | fromJsonArray }}
 {{- $isLater := or (eq (include "ray-service.store" .source) "s3") (gt $.source .source) }}
 {{- if and (eq .from "bucket") (ne (include "ray-service.store" .source) $store) $isLater }}
+{{- /* A copy beside the other model: its scheme, and for Azure its host. */}}
+{{- $to := regexReplaceAll "^([a-z0-9]+://)[^@/]+(@[^/]+)?.*$" .source "${1}BUCKET${2}" }}
+{{- $moved := regexReplaceAll "^[a-z0-9]+://([^@/]+)(@[^/]+)?" $.source (replace "BUCKET" "${1}" $to) }}
+{{- $fixed := dict $.field $moved }}
+{{- if eq $.pin $.source }}
+{{- $fixed = printf "%s   # without %s" (dict $moved $.revision | toJson) $.source }}
+{{- end }}
 {{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "fixed" $fixed) $words)) }}
 {{- end }}
 {{- end }}
