@@ -1,5 +1,8 @@
 """Objects of each chart against the schemas of Kubernetes, and with both Helms."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import yaml
 
@@ -56,6 +59,20 @@ def test_objects_are_unique(chart: Chart, example: str) -> None:
 def test_both_helms_render_the_same_objects(chart: Chart, example: str) -> None:
     three, four = (by_name(objects(chart, example, helm)) for helm in HELMS)
     assert three == four
+
+
+@each_example
+def test_pods_get_no_variables_of_services(chart: Chart, example: str) -> None:
+    for spec in _pod_specs(objects(chart, example)):
+        assert spec["enableServiceLinks"] is False
+
+
+def _pod_specs(value: Any) -> Iterator[Object]:
+    """Each spec of a pod below a value: of Deployments, Jobs, RayServices."""
+    if isinstance(value, dict) and isinstance(value.get("containers"), list):
+        yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _pod_specs(child)
 
 
 @each_example

@@ -157,6 +157,7 @@ def test_pods_are_spread_over_nodes_and_zones() -> None:
     assert nodes["whenUnsatisfiable"] == zones["whenUnsatisfiable"] == "ScheduleAnyway"
     required, _ = pod({"nodeSpread": "Required"})["topologySpreadConstraints"]
     assert required["whenUnsatisfiable"] == "DoNotSchedule"
+    assert nodes["nodeTaintsPolicy"] == required["nodeTaintsPolicy"] == "Honor"
     assert nodes["labelSelector"]["matchLabels"].items() <= spec("Deployment")["template"]["metadata"]["labels"].items()
 
 

@@ -422,19 +422,46 @@ def test_policies_can_be_off_with_a_reason():
     assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a laptop"}}))
 
 
+def budgets(overlay=None, **options):
+    found = (item for item in rendered(overlay, **options) if item["kind"] == "PodDisruptionBudget")
+    return {item["metadata"]["name"]: item for item in found}
+
+
+def group(**settings):
+    return {"workerGroups": {"gpu": {"maxReplicas": 8, **settings}}}
+
+
 def test_budgets_are_integers_and_select_constant_labels():
-    budgets = [item for item in rendered(base="homelab") if item["kind"] == "PodDisruptionBudget"]
-    assert len(budgets) == 5
-    for budget in budgets:
+    found = budgets(over(group(minReplicas=2), {"head": {"minAvailable": 1}}))
+    assert found.keys() == {"chat-head", "chat-worker-gpu"}
+    for budget in found.values():
         assert type(budget["spec"]["minAvailable"]) is int
         assert "maxUnavailable" not in budget["spec"]
         assert "rayhelm.dev/role" in budget["spec"]["selector"]["matchLabels"]
+        assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 def test_no_budget_when_min_available_is_zero():
-    assert "PodDisruptionBudget" not in kinds(rendered({"podDisruptionBudget": {"enabled": False}}))
-    names = {item["metadata"]["name"] for item in rendered({"workerGroups": {"gpu": {"minAvailable": 0}}})}
-    assert "chat-worker-gpu" not in names
+    assert not budgets({**group(minReplicas=2), "podDisruptionBudget": {"enabled": False}})
+    assert not budgets(group(minReplicas=2, minAvailable=0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine"),
+    [
+        ({}, {}),
+        ({"minReplicas": 2, "minAvailable": 2}, {}),
+        ({"minReplicas": 2}, {"pipelineParallelSize": 2}),
+        ({"minReplicas": 1, "numOfHosts": 2}, {"pipelineParallelSize": 2}),
+    ],
+    ids=["lone-worker", "budget-of-all", "one-replica-on-two-pods", "one-replica-on-two-hosts"],
+)
+def test_no_budget_when_no_drain_could_end(settings, engine):
+    assert not budgets(over(group(**settings), chat(engine=engine)))
+
+
+def test_head_has_no_budget_by_default():
+    assert "chat-head" not in budgets()
 
 
 def test_monitor_scrapes_three_ports_and_keeps_labels():

@@ -102,5 +102,6 @@ def test_spread_counts_pods_of_one_ray_cluster():
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": template["metadata"]["labels"]},
         "matchLabelKeys": ["ray.io/cluster"],
+        "nodeTaintsPolicy": "Honor",
     }
     assert "topologySpreadConstraints" not in worker()["template"]["spec"]

@@ -95,6 +95,7 @@ def test_measuring_pods_meet_pod_security_restricted_and_have_no_token(probe: Pr
         template = job["spec"]["template"]
         assert not violations(template)
         assert template["spec"]["automountServiceAccountToken"] is False
+        assert template["spec"]["enableServiceLinks"] is False
         assert template["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 

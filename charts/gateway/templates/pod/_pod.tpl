@@ -50,6 +50,8 @@ projected:
       {{- include "gateway.selector" $.root | nindent 6 }}
   # Pods of the previous revision do not count.
   matchLabelKeys: [pod-template-hash]
+  # Without this, a drained node counts as one without pods, and a required spread leaves the next pod Pending.
+  nodeTaintsPolicy: Honor
 {{- end }}
 {{- end }}
 

@@ -4,6 +4,8 @@
 {{- define "ray-service.podCommon" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.podCommon" "given" . "names" (list "root" "pod")) -}}
 {{- $group := .pod -}}
+# A Service `vllm` in the namespace would set VLLM_PORT to a URL, and every engine would crash.
+enableServiceLinks: false
 terminationGracePeriodSeconds: {{ int $group.terminationGracePeriodSeconds }}
 {{- with $group.priorityClassName }}
 priorityClassName: {{ . | quote }}

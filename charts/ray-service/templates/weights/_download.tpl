@@ -22,6 +22,7 @@ template:
   spec:
     restartPolicy: OnFailure
     automountServiceAccountToken: false
+    enableServiceLinks: false
     serviceAccountName: {{ $download.serviceAccount | default (include "ray-service.serviceAccountName" $root) | quote }}
     {{- with include "ray-service.pullSecrets" $root }}
     {{- . | nindent 4 }}

@@ -236,6 +236,7 @@ def _build_pod(name: str, image: str, command: Sequence[str] = _RUN) -> dict[str
         "spec": {
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 5,
             "securityContext": {
                 "runAsNonRoot": True,

@@ -103,8 +103,6 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         head=HeadPod(
             priority_class_name=PriorityClasses().head.name,
-            # With Redis a new head continues where the old one stopped. Without it, the loss restarts the service.
-            min_available=0 if find_redis(service, plan, fleet) else HeadPod().min_available,
         ),
         worker_groups=groups,
         gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),

@@ -92,12 +92,12 @@ def _spread(models: Sequence[ModelPlan], most: int) -> dict[str, Spread]:
 
 
 def _choose_min_available(models: Sequence[ModelPlan], fewest: int) -> int:
-    """Count the pods that a drain keeps: one replica, on all of its nodes. 0, which is no budget, if the smallest
-    number of pods leaves none to evict: a budget would then block every drain of a node."""
+    """Count the ready pods that a drain keeps. One pod of each replica is ready, and one replica is kept. 0, which is
+    no budget, if the smallest number of replicas leaves none to evict: a budget would then block every drain."""
     if any(plan.min_replicas == 0 for plan in models):
         return 0
-    kept = max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
-    return kept if fewest > kept else 0
+    pods_of_replica = max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
+    return 1 if fewest // pods_of_replica > 1 else 0
 
 
 def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:

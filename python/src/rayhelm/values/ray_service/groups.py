@@ -41,9 +41,9 @@ class HeadPod(PodSettings):
     for workers: a Ray cluster without a head cannot scale or recover."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 60
     """Seconds between SIGTERM and SIGKILL."""
-    min_available: Annotated[int, Field(ge=0)] = 1
-    """`minAvailable` of the head's PodDisruptionBudget; 0 for no budget. A count, because percentages do not work for
-    Ray pods."""
+    min_available: Annotated[int, Field(ge=0)] = 0
+    """`minAvailable` of the head's PodDisruptionBudget; 0 for no budget. There is one head, so with 1 the drain of its
+    node waits until you delete the pod."""
     env: Env = {}
     """Environment variables of the Ray container."""
 
@@ -139,6 +139,7 @@ class WorkerGroup(PodSettings):
     """Seconds between SIGTERM and SIGKILL. Ray drains the worker until 10 seconds before the end, so keep it 10 above
     the largest `gracefulShutdownSeconds`."""
     min_available: Annotated[int, Field(ge=0)] = 1
-    """`minAvailable` of the group's PodDisruptionBudget; 0 for no budget. A count, not a percentage."""
+    """`minAvailable` of the group's PodDisruptionBudget; 0 for no budget. A count, because percentages do not work for
+    Ray pods. There is no budget if the smallest number of replicas leaves no pod to evict: no drain could end."""
     env: Env = {}
     """Environment variables of the Ray container."""

@@ -12,8 +12,8 @@ __all__ = ["HelmTest", "PodDisruptionBudget", "ServiceAccount"]
 
 class PodDisruptionBudget(Values):
     """PodDisruptionBudgets; the counts are `head.minAvailable` and `workerGroups.*.minAvailable`. A worker is ready
-    when a Serve proxy runs on it. Workers that only hold ranks of a replica on another pod are never ready: to drain a
-    node with such a replica, set `minAvailable: 0` for that time."""
+    when a Serve proxy runs on it. Workers that only hold ranks of a replica on another pod are never ready: the budgets
+    neither count nor protect them."""
 
     enabled: bool = True
     """Create PodDisruptionBudgets. When off, a drain can evict all pods at once."""
