@@ -261,11 +261,12 @@ def record(fleet: str, kuberay: str = "1.7.0", **changes: Any) -> dict[str, Any]
         for group in spec["workerGroupSpecs"]:  # Ray's autoscaler writes these
             group |= {"replicas": 2, "scaleStrategy": {"workersToDelete": ["idle"]}}
         clusters.append({"metadata": about, "spec": spec})
-    image = {"spec": {"template": {"spec": {"containers": [{"image": f"quay.io/kuberay/operator:v{kuberay}"}]}}}}
+    template = {"spec": {"containers": [{"image": f"quay.io/kuberay/operator:v{kuberay}"}]}}
+    operator = {"metadata": {"name": "kuberay-operator"}, "spec": {"selector": {}, "template": template}}
     return {
         PATHS.format("rayservices"): {"items": services},
         PATHS.format("rayclusters"): {"items": clusters},
-        OPERATORS: {"items": [image]},
+        OPERATORS: {"items": [operator]},
     }
 
 
@@ -295,6 +296,35 @@ def test_live_cluster_with_another_operator_gets_its_forecast() -> None:
     report = compare_live(record(FLEET, "1.6.2"), FLEET)
     assert of(report, "chat").effect == "in place"
     assert any("1.6.2 to 1.7.0" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"applications": ["x"]}',
+        '{"applications": [{"args": "x"}]}',
+        '{"applications": [{"name": "chat", "args": {"llm_configs": ["x", {"deployment_config": "x"}]}}]}',
+        '{"applications": [{"name": "chat", "args": {"llm_configs": [{"model_loading_config": 7}]}}]}',
+        "[" * 100_000,
+    ],
+    ids=["application", "arguments", "deployment", "model", "levels"],
+)
+def test_live_serve_config_of_another_form_is_compared(config: str) -> None:
+    answers = record(FLEET)
+    for item in answers[PATHS.format("rayservices")]["items"]:
+        item["spec"] = {**item["spec"], "serveConfigV2": config}
+    assert of(compare_live(answers, FLEET), "chat").effect
+
+
+def test_live_object_of_another_form_is_noted_and_hides_no_other() -> None:
+    answers = record(FLEET)
+    odd = deepcopy(answers[PATHS.format("rayservices")]["items"][0])
+    odd["metadata"] |= {"name": "odd", "namespace": "models"}
+    odd["spec"]["rayClusterConfig"]["workerGroupSpecs"] = "x"
+    answers[PATHS.format("rayservices")]["items"].insert(0, odd)
+    report = compare_live(answers, FLEET)
+    assert report.releases == ()
+    assert any("RayService models/odd: spec.rayClusterConfig.workerGroupSpecs" in note for note in report.notes)
 
 
 def test_service_that_only_the_cluster_has_is_removed() -> None:

@@ -28,7 +28,13 @@ MODELS = """
 models:
   chat: {source: Qwen/Qwen3-0.6B, context: 4096, unpinnedReason: a test of discover}
 """
-OPERATOR = {"spec": {"template": {"spec": {"containers": [{"image": "quay.io/kuberay/operator:v1.6.2"}]}}}}
+OPERATOR = {
+    "metadata": {"name": "kuberay-operator"},
+    "spec": {
+        "selector": {},
+        "template": {"spec": {"containers": [{"image": "quay.io/kuberay/operator:v1.6.2"}]}},
+    },
+}
 
 
 def cluster_with(nodes: list[Object], forbidden: frozenset[str] = frozenset(), **answers: Any) -> ClusterReader:

@@ -151,7 +151,8 @@ def operator_deployment(
 ) -> dict[str, Any]:
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "operator", "image": image}]}}
     metadata = {"name": "ray-operator", "namespace": namespace}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 COMPONENT = "app.kubernetes.io/component"
@@ -185,7 +186,8 @@ def test_pods_of_the_operators_namespace_are_read_without_its_deployment(
     world: World, labels: dict[str, str], count: int
 ) -> None:
     metadata = {"name": "operator", "namespace": "kuberay-system", "labels": labels}
-    world.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+    spec = {"containers": [{"name": "operator"}]}
+    world.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     assert len(world.examine("operator-access").findings) == count * len(list(list_head_policies(world)))
 
 

@@ -87,7 +87,7 @@ def gateway_with_secret(world: World) -> None:
     sources = [{"secret": {"name": "jwks", "optional": True, "items": items}}]
     spec = {"containers": [{"name": "haproxy"}], "volumes": [{"name": "config", "projected": {"sources": sources}}]}
     metadata = {"name": "other", "namespace": "gateway"}
-    world.create({"kind": "Deployment", "metadata": metadata, "spec": {"template": {"spec": spec}}})
+    world.create({"kind": "Deployment", "metadata": metadata, "spec": {"selector": {}, "template": {"spec": spec}}})
 
 
 def write_secret(world: World, text: str) -> None:

@@ -15,15 +15,21 @@ PD_BUILDER = "ray.serve.llm:build_pd_openai_app"
 def list_llm_configs(application: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the config of each model of an application; empty for one without Ray Serve LLM. A model with separate
     replicas for prompts and answers has two, and this is the one for answers, which serves the requests."""
-    arguments = application.get("args") or {}
+    arguments = _read_arguments(application)
     for key in ("llm_config", "decode_config"):
         if isinstance(arguments.get(key), dict):
             return [arguments[key]]
-    found: list[dict[str, Any]] = [*(arguments.get("llm_configs") or [])]
-    return found
+    configs = arguments.get("llm_configs")
+    # Ray Serve LLM also takes names of files.
+    return [each for each in configs if isinstance(each, dict)] if isinstance(configs, list) else []
 
 
 def list_engine_configs(application: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the config of each deployment with an engine: the same, and the one for prompts."""
-    prefill = (application.get("args") or {}).get("prefill_config")
+    prefill = _read_arguments(application).get("prefill_config")
     return [*([prefill] if isinstance(prefill, dict) else []), *list_llm_configs(application)]
+
+
+def _read_arguments(application: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = application.get("args")
+    return arguments if isinstance(arguments, dict) else {}

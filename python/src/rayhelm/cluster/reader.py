@@ -174,7 +174,7 @@ class _ApiTransport:
             ) from None
         try:
             return status, json.loads(body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return status, {"message": bytes(body[:200]).decode(errors="replace")}
 
 

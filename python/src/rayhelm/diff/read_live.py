@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES
+from rayhelm.cluster.fields import parse_objects
+from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES, Kind
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError
 from rayhelm.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
 from rayhelm.errors import MissingError, RayhelmError
@@ -23,11 +24,12 @@ def read_live(reader: ClusterReader, new: Side, cluster: str) -> Side:
     Raises MissingError if the cluster does not answer or has no KubeRay, RayhelmError if reading is forbidden.
     """
     namespaces = sorted({key[2] for key in new.releases if key[0] == cluster and key[1] == RAY_SERVICE})
-    services = [item for name in namespaces for item in _read(reader, RAY_SERVICES, name)]
+    notes = [f"cluster {reader.name}: only RayServices are compared with the cluster"]
+    services = [item for name in namespaces for item in _read(reader, RAY_SERVICES, name, notes)]
     clusters = {
         (item["metadata"]["namespace"], item["metadata"]["name"]): item
         for name in namespaces
-        for item in _read(reader, RAY_CLUSTERS, name)
+        for item in _read(reader, RAY_CLUSTERS, name, notes)
     }
     kuberay = _find_version(reader, clusters.values()) or new.kuberay.get(cluster, "")
     wanted = {key for key in new.releases if key[0] == cluster}
@@ -38,8 +40,7 @@ def read_live(reader: ClusterReader, new: Side, cluster: str) -> Side:
         key = (cluster, RAY_SERVICE, item["metadata"]["namespace"], name)
         if key in wanted or labels.get(_PART_OF) == "rayhelm":
             releases[key] = _build(key, item, clusters, kuberay)
-    notes = (f"cluster {reader.name}: only RayServices are compared with the cluster",)
-    return Side(f"cluster {reader.name}", "", releases, {cluster: kuberay}, None, notes)
+    return Side(f"cluster {reader.name}", "", releases, {cluster: kuberay}, None, tuple(notes))
 
 
 def _build(key: ReleaseKey, service: Object, clusters: Mapping[tuple[str, str], Object], kuberay: str) -> SideRelease:
@@ -80,11 +81,11 @@ def _ignore_autoscaler(spec: Object, manifest: Mapping[str, Any]) -> None:
 def _find_version(reader: ClusterReader, clusters: Iterable[Object]) -> str:
     """Return the version of the operator: the tag of its image, else the one that wrote a RayCluster; else empty."""
     try:
-        found = reader.list(DEPLOYMENTS, labels="app.kubernetes.io/name=kuberay-operator")
+        found = _parse(DEPLOYMENTS, reader.list(DEPLOYMENTS, labels="app.kubernetes.io/name=kuberay-operator"), [])
     except (ForbiddenError, AbsentError):
         found = []
     tags = [
-        container["image"].rpartition(":")[2].removeprefix("v")
+        container.get("image", "").rpartition(":")[2].removeprefix("v")
         for item in found
         for container in item["spec"]["template"]["spec"]["containers"]
     ]
@@ -97,9 +98,16 @@ def _is_version(text: str) -> bool:
     return len(parts) == 3 and all(part.isdigit() for part in parts)
 
 
-def _read(reader: ClusterReader, kind: Any, namespace: str) -> list[Object]:
+def _parse(kind: Kind, items: Iterable[Object], notes: list[str]) -> list[Object]:
+    """Return the objects; one with a field of another type is a note, and does not stop the comparison of others."""
+    found, malformed = parse_objects(kind, items)
+    notes += [f"{error}: it is not compared" for error in malformed]
+    return found
+
+
+def _read(reader: ClusterReader, kind: Kind, namespace: str, notes: list[str]) -> list[Object]:
     try:
-        return reader.list(kind, namespace)
+        return _parse(kind, reader.list(kind, namespace), notes)
     except ForbiddenError as error:
         raise RayhelmError(
             f"cluster {reader.name} forbids reading {kind.plural} in namespace {namespace}: {error}\n"

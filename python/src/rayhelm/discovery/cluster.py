@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from typing import Any, get_args
 
 from rayhelm.catalog import Catalog
+from rayhelm.cluster.fields import parse_object, parse_objects
 from rayhelm.cluster.kinds import DEPLOYMENTS, ENDPOINT_SLICES, NODES, SERVICES
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError, Object
 from rayhelm.discovery.machine import Machine, Unusable, read_machine
@@ -48,7 +49,7 @@ def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Di
 
 def _list_nodes(reader: ClusterReader) -> list[Object]:
     try:
-        return reader.list(NODES)
+        return [parse_object(NODES, item) for item in reader.list(NODES)]
     except ForbiddenError as error:
         role = Fix(
             command="kubectl create clusterrole rayhelm-discover --verb=get,list --resource=nodes", why="and bind it"
@@ -77,7 +78,8 @@ def _read_versions(reader: ClusterReader, settings: dict[str, Any], notes: list[
     except ForbiddenError:
         notes.append("kuberay: not read, because this account may not list deployments")
         return
-    images = [operator["spec"]["template"]["spec"]["containers"][0]["image"] for operator in operators]
+    pods = [operator["spec"]["template"]["spec"] for operator in parse_objects(DEPLOYMENTS, operators)[0]]
+    images = [pod["containers"][0].get("image", "") for pod in pods]
     tags = {match[1] for image in images if (match := re.search(r":v?([0-9]+\.[0-9]+\.[0-9]+)", image))}
     if len(tags) == 1:
         _set_supported(settings, notes, "kuberay", tags.pop())

@@ -31,7 +31,8 @@ def find_differences(wanted: Any, found: Any, path: str = "") -> Iterator[tuple[
 def _find_in_list(wanted: list[Any], found: list[Any], path: str) -> Iterator[tuple[str, Any, Any]]:
     for key in ("name", "groupName", "key"):
         named = [
-            {item[key]: item for item in items if isinstance(item, dict) and key in item} for items in (wanted, found)
+            {item[key]: item for item in items if isinstance(item, dict) and isinstance(item.get(key), str)}
+            for items in (wanted, found)
         ]
         if wanted and len(named[0]) == len(wanted) and len(named[1]) == len(found):
             for name, item in named[0].items():
@@ -58,6 +59,6 @@ def _parse(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value

@@ -1,15 +1,18 @@
 """What the checks read: the cluster, the rendered fleet and Prometheus. Every list is read once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from rayhelm.cluster import kinds
+from rayhelm.cluster.fields import MalformedError, parse_object, parse_objects
 from rayhelm.cluster.kinds import Kind
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ReadError
+from rayhelm.errors import RayhelmError
 
 if TYPE_CHECKING:
     from rayhelm.cost.client import PrometheusClient
@@ -33,6 +36,8 @@ class Facts:
     """Name of this cluster in the fleet."""
     prometheus: "PrometheusClient | None" = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    malformed: dict[Kind, list[MalformedError]] = field(default_factory=dict)
+    """Objects that are in no list, because a field that the checks read has another type."""
     _lists: dict[Kind, list[Object] | ReadError] = field(default_factory=dict)
 
     def prefetch(self, wanted: set[Kind], show: Callable[[str], None]) -> None:
@@ -41,12 +46,16 @@ class Facts:
         def read(kind: Kind) -> None:
             show(f"reading {kind.plural}")
             try:
-                self._lists[kind] = self.reader.list(kind)
+                self._lists[kind], self.malformed[kind] = parse_objects(kind, self.reader.list(kind))
             except AbsentError:
                 # A missing CRD is the finding of one check; for the others there are no such objects.
                 self._lists[kind] = []
             except ReadError as error:
                 self._lists[kind] = error
+            except RayhelmError:
+                raise  # the cluster does not answer
+            except Exception as error:
+                self._lists[kind] = ReadError(f"the list of {kind.plural} cannot be read: {type(error).__name__}")
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(read, sorted(wanted)))
@@ -63,6 +72,10 @@ class Facts:
     def find(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """Return one object of the list, or None."""
         return next((item for item in self.get_all(kind, {namespace}) if item["metadata"]["name"] == name), None)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        """Return one object of a kind that is not listed. Raises ReadError and MalformedError."""
+        return parse_object(kind, self.reader.get(kind, quote(name, safe=""), namespace))
 
     @cached_property
     def namespaces(self) -> set[str]:
@@ -99,20 +112,13 @@ class Facts:
             for each, items in zip(mine, rendered, strict=True)
         ]
 
-    @property
-    def services(self) -> Iterator[tuple[Object, Object]]:
-        """RayServices, each with the rendered one if the fleet has it, else with an empty object."""
-        rendered = {
-            (namespace_of(item), item["metadata"]["name"]): item
-            for item in (self.manifests if self.rendered else [])
-            if item["kind"] == "RayService"
-        }
-        for item in self.get_all(kinds.RAY_SERVICES):
-            yield item, rendered.get((namespace_of(item), item["metadata"]["name"]), {})
-
     def age_s(self, time: str) -> float:
         """Return seconds since a time of the API server; 0 without a time."""
         return (self.now - datetime.fromisoformat(time)).total_seconds() if time else 0.0
+
+    def age_of(self, item: Mapping[str, Any]) -> float:
+        """Return seconds since an object was created."""
+        return self.age_s(item["metadata"].get("creationTimestamp", ""))
 
 
 def find_condition(item: Mapping[str, Any], name: str) -> Object:
@@ -122,7 +128,7 @@ def find_condition(item: Mapping[str, Any], name: str) -> Object:
 
 
 def labels_of(item: Mapping[str, Any]) -> dict[str, str]:
-    return item["metadata"].get("labels") or {}
+    return (item.get("metadata") or {}).get("labels") or {}
 
 
 def namespace_of(item: Mapping[str, Any]) -> str:

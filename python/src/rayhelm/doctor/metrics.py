@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rayhelm.doctor.failures import locate
 from rayhelm.doctor.finding import DoctorReport, Severity
 from rayhelm.errors import MissingError, RayhelmError
 
@@ -97,6 +98,10 @@ def serve(
                 # The next run may reach the cluster again; the metric shows how many did not.
                 collector.failed_runs += 1
                 say(f"the run failed: {error}")
+            except Exception as error:
+                # Nothing that a run meets may end the process: without it no check runs any more.
+                collector.failed_runs += 1
+                say(f"the run failed: {locate(error)}")
             if stop.wait(every_s):
                 return
     finally:

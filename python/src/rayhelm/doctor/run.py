@@ -6,8 +6,9 @@ from rayhelm.cluster.reader import ForbiddenError, ReadError
 from rayhelm.doctor.access import describe_rule
 from rayhelm.doctor.check import Check, load_checks
 from rayhelm.doctor.facts import Facts
+from rayhelm.doctor.failures import describe_malformed, locate
 from rayhelm.doctor.finding import CheckResult, CheckState, DoctorReport, Finding, Severity
-from rayhelm.errors import MissingError
+from rayhelm.errors import MissingError, RayhelmError
 
 __all__ = ["run_checks"]
 
@@ -47,10 +48,11 @@ def _find_reason_to_skip(check: Check, facts: Facts) -> str:
 
 
 def _run_check(name: str, check: Check, facts: Facts) -> tuple[CheckResult, list[Finding]]:
+    left_out = [describe_malformed(error) for kind in check.reads for error in facts.malformed.get(kind, [])]
     try:
         found = [
             each.model_copy(update={"check": name, "severity": each.severity or check.severity})
-            for each in check.find(facts)
+            for each in (*left_out, *check.find(facts))
         ]
     except ReadError as error:
         finding = _describe_refusal(name, check, error)
@@ -67,8 +69,26 @@ def _run_check(name: str, check: Check, facts: Facts) -> tuple[CheckResult, list
             fix=error.how or "# see the evidence",
         )
         return CheckResult(id=name, title=check.title, state=CheckState.not_checked, why=error.what), [finding]
+    except RayhelmError as error:
+        return _describe_end(name, check, str(error), left_out)
+    except Exception as error:
+        # A check that fails must not hide the others.
+        return _describe_end(name, check, f"check failed: {locate(error)}", left_out)
     state = CheckState.findings if found else CheckState.ok
     return CheckResult(id=name, title=check.title, state=state), list(dict.fromkeys(found))
+
+
+def _describe_end(name: str, check: Check, evidence: str, left_out: list[Finding]) -> tuple[CheckResult, list[Finding]]:
+    """Return the result of a check that failed, with what is known of its objects."""
+    finding = Finding(
+        severity=Severity.warning,
+        object="rayhelm doctor",
+        evidence=evidence,
+        cause=f"could not check: {check.title}",
+        fix=f"rayhelm doctor --check {name}",
+    )
+    result = CheckResult(id=name, title=check.title, state=CheckState.not_checked, why=evidence)
+    return result, [each.model_copy(update={"check": name}) for each in (*left_out, finding)]
 
 
 def _describe_refusal(name: str, check: Check, error: ReadError) -> Finding:

@@ -58,7 +58,7 @@ def _check_key_file(content: bytes) -> str:
 def _check_pull_secret(content: bytes) -> str:
     try:
         registries = json.loads(content).get("auths")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return "is not JSON with `auths`"
     return "" if isinstance(registries, dict) and registries else "has no registry in `auths`"
 

@@ -32,16 +32,22 @@ class ServeChange:
 
 
 def parse_serve_config(text: str) -> dict[str, Any]:
-    """Return a Serve configuration; an empty one for what is neither JSON nor YAML."""
+    """Return a Serve configuration; an empty one for what is neither JSON nor YAML. No API server checks the text of a
+    live RayService: applications of another form are left out."""
     try:
         found = json.loads(text)
+    except RecursionError:
+        found = None
     except ValueError:
         try:
             found = yaml.safe_load(text)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, RecursionError, ValueError):
             found = None
-    is_config = isinstance(found, dict) and isinstance(found.get("applications"), list)
-    return found if is_config else {"applications": []}
+    listed = _as_object(found).get("applications")
+    applications = (
+        [{"name": "default", **each} for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    )
+    return {**_as_object(found), "applications": [each for each in applications if isinstance(each["name"], str)]}
 
 
 def compare_serve_configs(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServeChange:
@@ -75,9 +81,10 @@ def list_replicas(config: Mapping[str, Any]) -> dict[str, int]:
         if not models:
             found[str(application["name"])] = 1
         for name, model in models.items():
-            deployment = model.get("deployment_config", {})
-            least = deployment.get("autoscaling_config", {}).get("min_replicas", deployment.get("num_replicas", 1))
-            found[name] = int(least) if isinstance(least, int | float) else 1
+            deployment = _as_object(model.get("deployment_config"))
+            scaling = _as_object(deployment.get("autoscaling_config"))
+            least = scaling.get("min_replicas", deployment.get("num_replicas", 1))
+            found[name] = least if isinstance(least, int) else 1
     return found
 
 
@@ -88,16 +95,26 @@ def _list_all(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _list_models(application: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config of each model; the one of its replicas for prompts is below `prefill_config`."""
-    prefill = (application.get("args") or {}).get("prefill_config")
+    prefill = _as_object(application.get("args")).get("prefill_config")
     beside = {"prefill_config": prefill} if prefill else {}
-    return {config["model_loading_config"]["model_id"]: config | beside for config in list_llm_configs(application)}
+    return {_name(config): config | beside for config in list_llm_configs(application)}
+
+
+def _name(config: Mapping[str, Any]) -> str:
+    return str(_as_object(config.get("model_loading_config")).get("model_id", "?"))
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _remove_autoscaling(part: Mapping[str, Any], *, models: bool = True) -> Any:
     """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
     left = deepcopy(dict(part))
     if not models:
-        left["args"] = {key: value for key, value in left["args"].items() if key not in _MODEL_ARGUMENTS}
-    for config in (left, left.get("prefill_config") or {}):
-        config.get("deployment_config", {}).pop("autoscaling_config", None)
+        left["args"] = {
+            key: value for key, value in _as_object(left.get("args")).items() if key not in _MODEL_ARGUMENTS
+        }
+    for config in (left, _as_object(left.get("prefill_config"))):
+        _as_object(config.get("deployment_config")).pop("autoscaling_config", None)
     return left

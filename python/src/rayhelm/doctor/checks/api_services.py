@@ -4,24 +4,28 @@ from collections.abc import Iterator
 
 from rayhelm.cluster.kinds import API_SERVICES
 from rayhelm.doctor.check import Check
-from rayhelm.doctor.facts import Facts, find_condition
+from rayhelm.doctor.facts import Facts, Object, find_condition
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for item in facts.get_all(API_SERVICES):
-        service, available = item["spec"].get("service"), find_condition(item, "Available")
-        if service and available.get("status") == "False":
-            yield Finding(
-                object=name_object(item),
-                evidence=f"Available is False: {available.get('reason', '')} {available.get('message', '')}"[:300],
-                cause=f"Service {service['namespace']}/{service['name']} does not answer the API server: autoscalers"
-                " that need"
-                " it have no series, and the deletion of every namespace hangs",
-                fix=f"kubectl get pods,endpointslices -n {service['namespace']}    # or, if it was uninstalled:"
-                f" kubectl delete apiservice {item['metadata']['name']}",
-            )
+    return find_in_each(facts.get_all(API_SERVICES), _find_unavailable)
+
+
+def _find_unavailable(item: Object) -> Iterator[Finding]:
+    service, available = item["spec"].get("service"), find_condition(item, "Available")
+    if service and available.get("status") == "False":
+        yield Finding(
+            object=name_object(item),
+            evidence=f"Available is False: {available.get('reason', '')} {available.get('message', '')}"[:300],
+            cause=f"Service {service['namespace']}/{service['name']} does not answer the API server: autoscalers"
+            " that need"
+            " it have no series, and the deletion of every namespace hangs",
+            fix=f"kubectl get pods,endpointslices -n {service['namespace']}    # or, if it was uninstalled:"
+            f" kubectl delete apiservice {item['metadata']['name']}",
+        )
 
 
 CHECK = Check(

@@ -1,7 +1,6 @@
 """Every HPA and ScaledObject has a target that can scale, and a series to scale by."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from rayhelm.cluster.kinds import (
     API_SERVICES,
@@ -12,6 +11,7 @@ from rayhelm.cluster.kinds import (
 from rayhelm.cluster.reader import AbsentError
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 
@@ -27,16 +27,16 @@ _SCALABLE = {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for scaler in facts.get_all(HORIZONTAL_POD_AUTOSCALERS, facts.namespaces):
-        yield from _find_bad_target(scaler, scaler["spec"]["scaleTargetRef"], facts)
-        yield from _find_bad_metrics(scaler, facts)
-    for scaler in facts.get_all(SCALED_OBJECTS, facts.namespaces):
-        reference = {"kind": "Deployment", **scaler["spec"].get("scaleTargetRef", {})}
-        yield from _find_bad_target(scaler, reference, facts)
-        yield from _find_keda_problem(scaler)
+    scalers = facts.get_all(HORIZONTAL_POD_AUTOSCALERS, facts.namespaces)
+    yield from find_in_each(scalers, lambda scaler: _find_bad_target(scaler, facts))
+    yield from find_in_each(scalers, lambda scaler: _find_bad_metrics(scaler, facts))
+    scaled = facts.get_all(SCALED_OBJECTS, facts.namespaces)
+    yield from find_in_each(scaled, lambda scaler: _find_bad_target(scaler, facts))
+    yield from find_in_each(scaled, _find_keda_problem)
 
 
-def _find_bad_target(scaler: Object, target: dict[str, Any], facts: Facts) -> Iterator[Finding]:
+def _find_bad_target(scaler: Object, facts: Facts) -> Iterator[Finding]:
+    target = {"kind": "Deployment", **scaler["spec"]["scaleTargetRef"]}
     kind, name, namespace = target["kind"], target["name"], namespace_of(scaler)
     if kind.startswith("Ray"):
         yield Finding(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
 from rayhelm.doctor.pods import is_selected
@@ -17,7 +18,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     for budget in budgets:
         for pod in _select(budget, facts):
             covered[namespace_of(pod), pod["metadata"]["name"]].append(budget)
-        yield from _find_without_effect(budget, facts)
+    yield from find_in_each(budgets, lambda budget: _find_without_effect(budget, facts))
     yield from _find_overlaps(covered)
     yield from _find_blocked_drains(covered, facts)
 
@@ -54,22 +55,28 @@ def _find_overlaps(covered: dict[tuple[str, str], list[Object]]) -> Iterator[Fin
 
 
 def _find_blocked_drains(covered: dict[tuple[str, str], list[Object]], facts: Facts) -> Iterator[Finding]:
-    cordoned = {node["metadata"]["name"] for node in facts.get_all(NODES) if node["spec"].get("unschedulable")}
-    for pod in facts.get_all(PODS, facts.namespaces):
-        node, namespace, name = pod["spec"].get("nodeName", ""), namespace_of(pod), pod["metadata"]["name"]
-        for budget in covered.get((namespace, name), []):
-            status = budget.get("status", {})
-            if node not in cordoned or status.get("disruptionsAllowed", 0) > 0:
-                continue
-            yield Finding(
-                object=f"Node {node}",
-                evidence=f"it is cordoned, and {name_object(budget)} allows no disruption"
-                f" ({status.get('currentHealthy', 0)} healthy pods, {status.get('desiredHealthy', 0)} needed)",
-                cause=f"the drain waits for {name_object(pod)}: the budget has no pod to spare",
-                fix=f"kubectl delete pod {name} -n {namespace}"
-                "    # interrupts its requests; for none, add a replica first: `replicas` of the model in the fleet"
-                " file",
-            )
+    cordoned = {node["metadata"]["name"] for node in facts.get_all(NODES) if node.get("spec", {}).get("unschedulable")}
+    pods = facts.get_all(PODS, facts.namespaces)
+    yield from find_in_each(pods, lambda pod: _find_blocked_drain(pod, covered, cordoned))
+
+
+def _find_blocked_drain(
+    pod: Object, covered: dict[tuple[str, str], list[Object]], cordoned: set[str]
+) -> Iterator[Finding]:
+    node, namespace, name = pod["spec"].get("nodeName", ""), namespace_of(pod), pod["metadata"]["name"]
+    for budget in covered.get((namespace, name), []):
+        status = budget.get("status", {})
+        if node not in cordoned or status.get("disruptionsAllowed", 0) > 0:
+            continue
+        yield Finding(
+            object=f"Node {node}",
+            evidence=f"it is cordoned, and {name_object(budget)} allows no disruption"
+            f" ({status.get('currentHealthy', 0)} healthy pods, {status.get('desiredHealthy', 0)} needed)",
+            cause=f"the drain waits for {name_object(pod)}: the budget has no pod to spare",
+            fix=f"kubectl delete pod {name} -n {namespace}"
+            "    # interrupts its requests; for none, add a replica first: `replicas` of the model in the fleet"
+            " file",
+        )
 
 
 def _select(budget: Object, facts: Facts) -> list[Object]:
@@ -77,7 +84,9 @@ def _select(budget: Object, facts: Facts) -> list[Object]:
     return [
         pod
         for pod in facts.get_all(PODS, {namespace_of(budget)})
-        if selector and is_selected(selector, labels_of(pod)) and pod["status"].get("phase") in ("Running", "Pending")
+        if selector
+        and is_selected(selector, labels_of(pod))
+        and pod.get("status", {}).get("phase") in ("Running", "Pending")
     ]
 
 

@@ -1,6 +1,8 @@
 """The cluster has what the fleet renders: every object, with every rendered field, and no release that was removed."""
 
+import shlex
 from collections.abc import Iterator
+from functools import partial
 
 from rayhelm.cluster.kinds import (
     CONFIG_MAPS,
@@ -14,9 +16,11 @@ from rayhelm.cluster.kinds import (
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.differences import find_differences, format_value
 from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
 
+_RELEASE = "meta.helm.sh/release-name"
 _MOST = 4
 """Fields that a finding names."""
 _BY_KIND = {(kind.api_version, kind.name): kind for kind in RENDERED}
@@ -30,17 +34,20 @@ def _find(facts: Facts) -> Iterator[Finding]:
         for item in facts.get_all(HORIZONTAL_POD_AUTOSCALERS)
     }
     for file, items in facts.releases:
-        for item in items:
-            kind = _BY_KIND.get((item["apiVersion"], item["kind"]))
-            # Download Jobs may be deleted after they ended, and their pod template cannot be changed.
-            if kind is None or item["kind"] == "Job":
-                continue
-            live = facts.find(kind, namespace_of(item), item["metadata"]["name"])
-            if live is None:
-                yield _describe_missing(item, file)
-            else:
-                yield from _describe_differences(item, live, file, scaled)
+        yield from find_in_each(items, partial(_find_drift, file=file, scaled=scaled, facts=facts))
     yield from _find_removed(facts)
+
+
+def _find_drift(item: Object, file: str, scaled: set[tuple[str, str]], facts: Facts) -> Iterator[Finding]:
+    kind = _BY_KIND.get((item["apiVersion"], item["kind"]))
+    # Download Jobs may be deleted after they ended, and their pod template cannot be changed.
+    if kind is None or item["kind"] == "Job":
+        return
+    live = facts.find(kind, namespace_of(item), item["metadata"]["name"])
+    if live is None:
+        yield _describe_missing(item, file)
+    else:
+        yield from _describe_differences(item, live, file, scaled)
 
 
 def _describe_missing(item: Object, file: str) -> Finding:
@@ -87,18 +94,19 @@ def _find_removed(facts: Facts) -> Iterator[Finding]:
         for item in facts.get_all(kind):
             is_ours = labels_of(item).get(PART_OF[0]) == PART_OF[1] and not _is_doctor(item)
             if is_ours and (kind.name, namespace_of(item), item["metadata"]["name"]) not in wanted:
-                release = (item["metadata"].get("annotations") or {}).get("meta.helm.sh/release-name", "")
+                # Tenants can write this annotation: it must not end the command.
+                release = shlex.quote(item["metadata"].get("annotations", {}).get(_RELEASE, "RELEASE"))
                 yield Finding(
                     object=name_object(item),
                     evidence="it is in the cluster, and the fleet does not render it",
                     cause="its release was removed from the fleet file and not from the cluster; its GPUs stay used",
-                    fix=f"helm uninstall {release or 'RELEASE'} -n {namespace_of(item)}    # or prune it with Argo CD",
+                    fix=f"helm uninstall {release} -n {namespace_of(item)}    # or prune it with Argo CD",
                 )
 
 
 def _is_doctor(item: Object) -> bool:
     """Return whether an object is the doctor's own Deployment: its values are not in the fleet file."""
-    return "rayhelm.dev/doctor" in item["spec"].get("selector", {}).get("matchLabels", {})
+    return item["kind"] == "Deployment" and "rayhelm.dev/doctor" in item["spec"]["selector"].get("matchLabels", {})
 
 
 def _apply(file: str) -> str:

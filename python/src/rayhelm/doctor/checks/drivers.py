@@ -6,41 +6,44 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import NODES, RAY_CLUSTERS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, labels_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
 
 _LEAST_DRIVER = {11: 450, 12: 525, 13: 580}
 """Major version of the driver for Linux that each major version of CUDA needs: NVIDIA, CUDA Compatibility, table 1."""
 _CUDA = re.compile(r"-cu(\d{2})\d")
+_DRIVER = re.compile(r"\d{1,6}", re.ASCII)
 _RAY = re.compile(r"^(\d+\.\d+\.\d+)")
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    images: set[str] = set()
-    for cluster in facts.get_all(RAY_CLUSTERS):
-        mine = _list_images(cluster)
-        images |= set(mine.values())
-        yield from _find_ray_versions(cluster, mine)
+    clusters = facts.get_all(RAY_CLUSTERS)
+    yield from find_in_each(clusters, _find_ray_versions)
+    images = {image for cluster in clusters for image in _list_images(cluster).values()}
     needed = max((int(found[1]) for image in images if (found := _CUDA.search(image))), default=0)
     least = _LEAST_DRIVER.get(needed)
-    for node in facts.get_all(NODES):
-        driver = labels_of(node).get("nvidia.com/cuda.driver-version.major") or labels_of(node).get(
-            "nvidia.com/cuda.driver.major", ""
+    yield from find_in_each(facts.get_all(NODES), lambda node: _find_old_driver(node, needed, least))
+
+
+def _find_old_driver(node: Object, needed: int, least: int | None) -> Iterator[Finding]:
+    driver = labels_of(node).get("nvidia.com/cuda.driver-version.major") or labels_of(node).get(
+        "nvidia.com/cuda.driver.major", ""
+    )
+    if least and _DRIVER.fullmatch(driver) and int(driver) < least:
+        yield Finding(
+            object=name_object(node),
+            evidence=f"driver {driver}; the image has CUDA {needed}, which needs {least}",
+            cause="the driver is too old for the CUDA of the Ray image: engines on this node fail when they start",
+            fix="helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set"
+            " driver.version=VERSION"
+            f"    # {least} or newer; without the operator's driver: in the image of the node",
         )
-        if least and driver.isdigit() and int(driver) < least:
-            yield Finding(
-                object=name_object(node),
-                evidence=f"driver {driver}; the image has CUDA {needed}, which needs {least}",
-                cause="the driver is too old for the CUDA of the Ray image: engines on this node fail when they start",
-                fix="helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set"
-                " driver.version=VERSION"
-                f"    # {least} or newer; without the operator's driver: in the image of the node",
-            )
 
 
-def _find_ray_versions(cluster: Object, images: dict[str, str]) -> Iterator[Finding]:
+def _find_ray_versions(cluster: Object) -> Iterator[Finding]:
     wanted = cluster["spec"].get("rayVersion", "")
-    for group, image in images.items():
+    for group, image in _list_images(cluster).items():
         tag = image.partition("@")[0].rpartition(":")[2]
         found = _RAY.match(tag)
         if wanted and found and found[1] != wanted:

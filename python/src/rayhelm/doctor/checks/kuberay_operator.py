@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, labels_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 from rayhelm.versions import versions
@@ -18,33 +19,35 @@ _LATE_S = 300
 
 def _find(facts: Facts) -> Iterator[Finding]:
     operators = [item for item in facts.get_all(DEPLOYMENTS) if _is_operator(item)]
-    for operator in operators:
-        if not operator.get("status", {}).get("availableReplicas"):
-            yield Finding(
-                object=name_object(operator),
-                evidence=f"0 of {operator['spec'].get('replicas', 1)} replicas are available",
-                cause="the KubeRay operator does not run: edits of RayServices have no effect, and lost pods stay lost",
-                fix=f"kubectl describe pods -n {operator['metadata']['namespace']} -l"
-                " app.kubernetes.io/name=kuberay-operator",
-            )
+    yield from find_in_each(operators, _find_without_pods)
     if not operators:
-        yield from _find_unseen(facts)
+        yield from find_in_each(facts.get_all(RAY_SERVICES), lambda item: _find_unseen(item, facts))
     yield from _find_versions(facts, operators)
 
 
-def _find_unseen(facts: Facts) -> Iterator[Finding]:
-    """Find RayServices that no operator has seen: without a Deployment it can run outside of the cluster."""
-    for item in facts.get_all(RAY_SERVICES):
-        seen = item.get("status", {}).get("observedGeneration", 0)
-        if seen < item["metadata"]["generation"] and facts.age_s(item["metadata"]["creationTimestamp"]) > _LATE_S:
-            yield Finding(
-                object=name_object(item),
-                evidence=f"generation {item['metadata']['generation']}, but the operator has seen {seen}; no Deployment"
-                " of the KubeRay operator was found",
-                cause="the KubeRay operator does not run",
-                fix="helm install kuberay-operator kuberay/kuberay-operator -n kuberay-system --create-namespace"
-                f" --version {versions().kuberay.default}",
-            )
+def _find_without_pods(operator: Object) -> Iterator[Finding]:
+    if not operator.get("status", {}).get("availableReplicas"):
+        yield Finding(
+            object=name_object(operator),
+            evidence=f"0 of {operator['spec'].get('replicas', 1)} replicas are available",
+            cause="the KubeRay operator does not run: edits of RayServices have no effect, and lost pods stay lost",
+            fix=f"kubectl describe pods -n {operator['metadata']['namespace']} -l"
+            " app.kubernetes.io/name=kuberay-operator",
+        )
+
+
+def _find_unseen(item: Object, facts: Facts) -> Iterator[Finding]:
+    """Find a RayService that no operator has seen: without a Deployment it can run outside of the cluster."""
+    seen = item.get("status", {}).get("observedGeneration", 0)
+    if seen < item["metadata"].get("generation", 0) and facts.age_of(item) > _LATE_S:
+        yield Finding(
+            object=name_object(item),
+            evidence=f"generation {item['metadata']['generation']}, but the operator has seen {seen}; no Deployment"
+            " of the KubeRay operator was found",
+            cause="the KubeRay operator does not run",
+            fix="helm install kuberay-operator kuberay/kuberay-operator -n kuberay-system --create-namespace"
+            f" --version {versions().kuberay.default}",
+        )
 
 
 def _find_versions(facts: Facts, operators: list[Object]) -> Iterator[Finding]:
@@ -80,7 +83,7 @@ def _is_operator(item: Object) -> bool:
 
 
 def _read_tag(item: Object) -> str:
-    image: str = item["spec"]["template"]["spec"]["containers"][0]["image"]
+    image: str = item["spec"]["template"]["spec"]["containers"][0].get("image", "")
     return image.partition("@")[0].rpartition(":")[2]
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from rayhelm.cluster.kinds import LIMIT_RANGES
 from rayhelm.doctor.check import Check
-from rayhelm.doctor.facts import Facts
+from rayhelm.doctor.facts import Facts, Object
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 from rayhelm.doctor.quantities import parse_quantity
@@ -14,19 +15,22 @@ _INJECTED = {"cpu": "200m", "memory": "256Mi"}
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for item in facts.get_all(LIMIT_RANGES, facts.namespaces):
-        for limit in item["spec"]["limits"]:
-            for resource, injected in _INJECTED.items():
-                least = (limit.get("min") or {}).get(resource)
-                if limit["type"] == "Container" and least and parse_quantity(least) > parse_quantity(injected):
-                    yield Finding(
-                        object=name_object(item),
-                        evidence=f"min.{resource} is {least}; the init container `wait-gcs-ready` has {injected}",
-                        cause="the API server refuses every Ray worker, because KubeRay adds this container with fixed"
-                        " limits",
-                        fix=f"kubectl edit limitrange {item['metadata']['name']} -n {item['metadata']['namespace']}"
-                        f"    # min.{resource}: at most {injected}",
-                    )
+    return find_in_each(facts.get_all(LIMIT_RANGES, facts.namespaces), _find_too_high)
+
+
+def _find_too_high(item: Object) -> Iterator[Finding]:
+    for limit in item["spec"]["limits"]:
+        for resource, injected in _INJECTED.items():
+            least = (limit.get("min") or {}).get(resource)
+            if limit["type"] == "Container" and least and parse_quantity(least) > parse_quantity(injected):
+                yield Finding(
+                    object=name_object(item),
+                    evidence=f"min.{resource} is {least}; the init container `wait-gcs-ready` has {injected}",
+                    cause="the API server refuses every Ray worker, because KubeRay adds this container with fixed"
+                    " limits",
+                    fix=f"kubectl edit limitrange {item['metadata']['name']} -n {item['metadata']['namespace']}"
+                    f"    # min.{resource}: at most {injected}",
+                )
 
 
 CHECK = Check(

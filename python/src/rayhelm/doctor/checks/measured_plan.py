@@ -1,11 +1,13 @@
 """The plan is the one that the last measurements of `rayhelm probe` give."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from rayhelm.cluster.kinds import CONFIG_MAPS
 from rayhelm.doctor.check import Check
-from rayhelm.doctor.facts import Facts, namespace_of
+from rayhelm.doctor.facts import Facts, Object, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 from rayhelm.errors import FleetError
@@ -15,23 +17,32 @@ from rayhelm.spec.measurements import CONFIG_MAP, KEY, FleetMeasurements, parse_
 
 def _find(facts: Facts) -> Iterator[Finding]:
     assert facts.rendered
-    loaded = facts.rendered.loaded
-    for item in facts.get_all(CONFIG_MAPS):
-        text = (item.get("data") or {}).get(KEY)
-        if item["metadata"]["name"] != CONFIG_MAP or text is None:
-            continue
-        try:
-            live = parse_measurements(str(text), f"ConfigMap {namespace_of(item)}/{CONFIG_MAP}, data.{KEY}")
-        except FleetError as error:
-            yield Finding(
-                object=name_object(item),
-                evidence=error.problems[0].message,
-                cause="the measurements cannot be read: another program wrote them, or not all of them",
-                fix="rayhelm probe FLEET    # replaces them",
-            )
-            continue
-        yield from _list_stale(item, live, loaded, facts.region)
-        yield from _compare(item, live, loaded, facts.region)
+    # A tenant may create any ConfigMap in its namespace: figures of hardware are not taken from there.
+    of_tenants = {each.namespace for each in facts.rendered.releases if each.chart == "ray-service"}
+    found = [
+        item
+        for item in facts.get_all(CONFIG_MAPS)
+        if item["metadata"]["name"] == CONFIG_MAP and namespace_of(item) not in of_tenants
+    ]
+    return find_in_each(found, partial(_find_changes, loaded=facts.rendered.loaded, region=facts.region))
+
+
+def _find_changes(item: Object, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
+    text = item.get("data", {}).get(KEY)
+    if text is None:
+        return
+    try:
+        live = parse_measurements(text, f"ConfigMap {namespace_of(item)}/{CONFIG_MAP}, data.{KEY}")
+    except FleetError as error:
+        yield Finding(
+            object=name_object(item),
+            evidence=error.problems[0].message,
+            cause="the measurements cannot be read: another program wrote them, or not all of them",
+            fix="rayhelm probe FLEET    # replaces them",
+        )
+        return
+    yield from _list_stale(item, live, loaded, region)
+    yield from _compare(item, live, loaded, region)
 
 
 def _list_stale(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet, region: str) -> Iterator[Finding]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from rayhelm.cluster.kinds import NODES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
+from rayhelm.doctor.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from rayhelm.catalog.gpu import GpuKind
@@ -27,8 +29,7 @@ _PRODUCT = "nvidia.com/gpu.product"
 
 def _find(facts: Facts) -> Iterator[Finding]:
     nodes = facts.get_all(NODES)
-    for node in nodes:
-        yield from _find_node_problem(node)
+    yield from find_in_each(nodes, _find_node_problem)
     pools = _group(nodes, facts)
     for pool, members in pools.items():
         yield from _find_differences(pool, members)
@@ -64,7 +65,7 @@ def _find_node_problem(node: Object) -> Iterator[Finding]:
             cause="the kubelet of this node with GPUs does not report, so its pods are moved or wait",
             fix=f"kubectl describe node {name}",
         )
-    elif has_gpu_label and not any(_is_gpu(key) and int(value) > 0 for key, value in allocatable.items()):
+    elif has_gpu_label and not any(_is_gpu(key) and parse_quantity(value) > 0 for key, value in allocatable.items()):
         yield Finding(
             object=name_object(node),
             evidence=f"label nvidia.com/gpu.present is true, and allocatable has no GPU ({_PRODUCT}:"
@@ -154,7 +155,11 @@ def _matches(node: Object, selectors: list[dict[str, str]]) -> bool:
 
 
 def _gpus(node: Object) -> int:
-    return sum(int(value) for key, value in (node.get("status", {}).get("capacity") or {}).items() if _is_gpu(key))
+    return sum(
+        int(parse_quantity(value))
+        for key, value in (node.get("status", {}).get("capacity") or {}).items()
+        if _is_gpu(key)
+    )
 
 
 def _is_gpu(resource: str) -> bool:

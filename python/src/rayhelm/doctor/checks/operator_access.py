@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from rayhelm.cluster.kinds import DEPLOYMENTS, NETWORK_POLICIES, PODS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 from rayhelm.doctor.pods import is_selected
@@ -23,23 +24,27 @@ def _find(facts: Facts) -> Iterator[Finding]:
     found = [(namespace_of(item), labels_of(item["spec"]["template"])) for item in operators]
     # An operator outside of the cluster has no Deployment and no pods.
     pods = found or [(namespace_of(item), labels_of(item)) for item in facts.get_all(PODS)]
-    for policy in policies:
-        peers = [peer for rule in _list_dashboard_rules(policy) for peer in rule.get("from") or []]
-        namespaces = {_name_namespace(peer) for peer in peers}
-        candidates = pods if found else [pod for pod in pods if pod[0] in namespaces]
-        if not candidates or any(_selects(peer, *pod) for peer in peers for pod in candidates):
-            continue
-        wanted = "; ".join(_describe(peer) for peer in peers)
-        namespace, labels = candidates[0] if found else (sorted(namespaces)[0], {})
-        component = labels.get(_COMPONENT) or "LABEL OF YOUR OPERATOR"
-        yield Finding(
-            object=name_object(policy),
-            evidence=f"port {_DASHBOARD} is open for {wanted}; " + _describe_operators(operators),
-            cause="the KubeRay operator cannot reach the dashboard of the head, so a new Ray cluster never becomes"
-            " ready",
-            fix="networkPolicy:    # values of chart ray-service\n  operator:\n"
-            f"    namespace: {namespace}\n    podLabels: {{{_COMPONENT}: {component}}}",
-        )
+    yield from find_in_each(policies, lambda policy: _find_without_access(policy, pods, operators))
+
+
+def _find_without_access(
+    policy: Object, pods: list[tuple[str, dict[str, str]]], operators: list[Object]
+) -> Iterator[Finding]:
+    peers = [peer for rule in _list_dashboard_rules(policy) for peer in rule.get("from") or []]
+    namespaces = {_name_namespace(peer) for peer in peers}
+    candidates = pods if operators else [pod for pod in pods if pod[0] in namespaces]
+    if not candidates or any(_selects(peer, *pod) for peer in peers for pod in candidates):
+        return
+    wanted = "; ".join(_describe(peer) for peer in peers)
+    namespace, labels = candidates[0] if operators else (sorted(namespaces)[0], {})
+    component = labels.get(_COMPONENT) or "LABEL OF YOUR OPERATOR"
+    yield Finding(
+        object=name_object(policy),
+        evidence=f"port {_DASHBOARD} is open for {wanted}; " + _describe_operators(operators),
+        cause="the KubeRay operator cannot reach the dashboard of the head, so a new Ray cluster never becomes ready",
+        fix="networkPolicy:    # values of chart ray-service\n  operator:\n"
+        f"    namespace: {namespace}\n    podLabels: {{{_COMPONENT}: {component}}}",
+    )
 
 
 def _is_operator(item: Object) -> bool:
@@ -47,7 +52,7 @@ def _is_operator(item: Object) -> bool:
 
     `nameOverride` and `componentOverride` of its chart change the labels."""
     labels = labels_of(item) | labels_of(item["spec"]["template"])
-    images = [each["image"] for each in item["spec"]["template"]["spec"]["containers"]]
+    images = [each.get("image", "") for each in item["spec"]["template"]["spec"]["containers"]]
     named = "kuberay-operator" in (labels.get(_NAME), labels.get(_COMPONENT))
     return named or any(_IMAGE.search(image) for image in images)
 

@@ -8,34 +8,43 @@ from rayhelm.cluster.kinds import PODS, RAY_CLUSTERS, RAY_SERVICES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.differences import find_differences, format_value
 from rayhelm.doctor.facts import Facts, Object, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
+from rayhelm.doctor.quantities import parse_quantity
 
 _MOST = 4
 _COMPARED = ("image", "env", "resources")
-_NUM_GPUS = re.compile(r"--num-gpus=(\d+)")
+_NUM_GPUS = re.compile(r"--num-gpus=(\d{1,9})")
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for service, rendered in facts.services:
-        name, namespace = service["metadata"]["name"], namespace_of(service)
-        active = (service.get("status", {}).get("activeServiceStatus") or {}).get("rayClusterName", "")
-        cluster = facts.find(RAY_CLUSTERS, namespace, active)
-        if cluster is None:
+    rendered = {name_object(item): item for item in facts.manifests if item["kind"] == "RayService"}
+    return find_in_each(
+        facts.get_all(RAY_SERVICES),
+        lambda service: _find_in_service(service, rendered.get(name_object(service), service), facts),
+    )
+
+
+def _find_in_service(service: Object, rendered: Object, facts: Facts) -> Iterator[Finding]:
+    name, namespace = service["metadata"]["name"], namespace_of(service)
+    active = (service.get("status", {}).get("activeServiceStatus") or {}).get("rayClusterName", "")
+    cluster = facts.find(RAY_CLUSTERS, namespace, active)
+    if cluster is None:
+        return
+    wanted = _list_groups(rendered["spec"]["rayClusterConfig"])
+    has_edit = not list(_compare_groups(wanted, _list_groups(cluster["spec"])))
+    strategy = (service["spec"].get("upgradeStrategy") or {}).get("type", "NewCluster")
+    for pod in facts.get_all(PODS, {namespace}):
+        labels = labels_of(pod)
+        if labels.get("ray.io/cluster") != active or labels.get("ray.io/is-ray-node") != "yes":
             continue
-        wanted = _list_groups((rendered or service)["spec"]["rayClusterConfig"])
-        has_edit = not list(_compare_groups(wanted, _list_groups(cluster["spec"])))
-        strategy = (service["spec"].get("upgradeStrategy") or {}).get("type", "NewCluster")
-        for pod in facts.get_all(PODS, {namespace}):
-            labels = labels_of(pod)
-            if labels.get("ray.io/cluster") != active or labels.get("ray.io/is-ray-node") != "yes":
-                continue
-            group = wanted.get("head" if labels["ray.io/node-type"] == "head" else labels.get("ray.io/group", ""))
-            if group is None:
-                continue
-            found = [*_compare(group, pod["spec"]["containers"][0]), *_compare_start(group, pod)]
-            if found:
-                yield _describe(pod, found, strategy, is_pod_old=has_edit, service=f"{namespace}/{name}")
+        group = wanted.get("head" if labels.get("ray.io/node-type") == "head" else labels.get("ray.io/group", ""))
+        if group is None:
+            continue
+        found = [*_compare(group, pod["spec"]["containers"][0]), *_compare_start(group, pod)]
+        if found:
+            yield _describe(pod, found, strategy, is_pod_old=has_edit, service=f"{namespace}/{name}")
 
 
 def _describe(
@@ -72,7 +81,7 @@ def _list_groups(spec: Object) -> dict[str, Object]:
     return {
         name: {
             "container": group["template"]["spec"]["containers"][0],
-            "gpus": (group.get("resources") or {}).get("GPU") or (group.get("rayStartParams") or {}).get("num-gpus"),
+            "gpus": group.get("resources", {}).get("GPU") or group.get("rayStartParams", {}).get("num-gpus"),
         }
         for name, group in groups.items()
     }
@@ -96,7 +105,7 @@ def _compare(group: Object, container: Object) -> Iterator[tuple[str, Any, Any]]
 def _compare_start(group: Object, pod: Object) -> Iterator[tuple[str, Any, Any]]:
     command = " ".join(pod["spec"]["containers"][0].get("args") or [])
     found = _NUM_GPUS.search(command)
-    if group["gpus"] and found and float(found[1]) != float(group["gpus"]):
+    if group["gpus"] and found and parse_quantity(found[1]) != parse_quantity(group["gpus"]):
         yield "ray start --num-gpus", group["gpus"], found[1]
 
 

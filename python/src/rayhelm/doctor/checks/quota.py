@@ -5,28 +5,32 @@ from collections.abc import Iterator
 
 from rayhelm.cluster.kinds import EVENTS, RESOURCE_QUOTAS
 from rayhelm.doctor.check import Check
-from rayhelm.doctor.facts import Facts
+from rayhelm.doctor.facts import Facts, Object, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
+from rayhelm.doctor.quantities import parse_quantity
 
 _RECENT_S = 3600
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
     yield from _find_too_small(facts)
-    for event in facts.get_all(EVENTS, facts.namespaces):
-        if "exceeded quota" not in event.get("message", "") or facts.age_s(_time_of(event)) > _RECENT_S:
-            continue
-        involved = event["involvedObject"]
-        yield Finding(
-            object=f"{involved['kind']} {involved.get('namespace', '')}/{involved['name']}",
-            evidence=event["message"][:300],
-            cause="the API server refused pods, because the quota of the namespace is used up",
-            severity=Severity.critical,
-            fix=f"kubectl describe resourcequota -n {involved.get('namespace', '')}    # then raise `gpus` of the"
-            " tenant in"
-            " the fleet file, or free what others use",
-        )
+    yield from find_in_each(facts.get_all(EVENTS, facts.namespaces), lambda event: _find_refused(event, facts))
+
+
+def _find_refused(event: Object, facts: Facts) -> Iterator[Finding]:
+    if "exceeded quota" not in event.get("message", "") or facts.age_s(_time_of(event)) > _RECENT_S:
+        return
+    involved, namespace = event["involvedObject"], namespace_of(event)
+    yield Finding(
+        object=f"{involved.get('kind', '')} {namespace}/{involved.get('name', '')}",
+        evidence=event["message"][:300],
+        cause="the API server refused pods, because the quota of the namespace is used up",
+        severity=Severity.critical,
+        fix=f"kubectl describe resourcequota -n {namespace}    # then raise `gpus` of the tenant in"
+        " the fleet file, or free what others use",
+    )
 
 
 def _find_too_small(facts: Facts) -> Iterator[Finding]:
@@ -41,7 +45,7 @@ def _find_too_small(facts: Facts) -> Iterator[Finding]:
     for quota in facts.get_all(RESOURCE_QUOTAS, set(planned)):
         hard = quota["spec"].get("hard", {})
         for resource, count in planned[quota["metadata"]["namespace"]].items():
-            if resource in hard and int(hard[resource]) < count:
+            if resource in hard and parse_quantity(hard[resource]) < count:
                 yield Finding(
                     object=name_object(quota),
                     evidence=f"hard {resource} is {hard[resource]}; the plan needs {count}",
@@ -53,8 +57,8 @@ def _find_too_small(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _time_of(event: dict[str, str]) -> str:
-    return event.get("lastTimestamp") or event.get("eventTime") or ""
+def _time_of(event: Object) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 CHECK = Check(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import PODS, RAY_CLUSTERS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
 from rayhelm.doctor.pods import find_pod_problem
@@ -14,41 +15,39 @@ _START_S = 900
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for cluster in facts.get_all(RAY_CLUSTERS):
-        if cluster["metadata"].get("deletionTimestamp"):
-            continue
-        status = cluster.get("status", {})
-        if cluster["spec"].get("suspend") or find_condition(cluster, "RayClusterSuspended").get("status") == "True":
-            yield Finding(
-                object=name_object(cluster),
-                evidence="spec.suspend is true",
-                cause="the cluster is suspended: it has no pods, and with KubeRay 1.6 its RayService keeps saying"
-                " Ready",
-                fix=_command("patch", cluster, '--type=merge -p \'{"spec":{"suspend":false}}\''),
-            )
-            continue
-        problems = _list_problems(cluster, facts)
-        replica_failure = find_condition(cluster, "ReplicaFailure")
-        if replica_failure.get("status") == "True":
-            yield Finding(
-                object=name_object(cluster),
-                evidence=f"ReplicaFailure: {replica_failure.get('reason', '')} {replica_failure.get('message', '')}"[
-                    :400
-                ],
-                cause="the API server refuses a pod of the cluster: a quota, a policy or Pod Security",
-                fix=_command("describe", cluster),
-            )
-        wanted, ready = status.get("desiredWorkerReplicas", 0), status.get("readyWorkerReplicas", 0)
-        is_late = facts.age_s(cluster["metadata"]["creationTimestamp"]) > _START_S
-        head = find_condition(cluster, "HeadPodReady")
-        if head.get("status") == "False" and (is_late or problems):
-            yield _describe(
-                cluster, f"HeadPodReady is False: {head.get('message') or head.get('reason', '')}", problems
-            )
-        elif ready < wanted and (is_late or problems):
-            yield _describe(
-                cluster, f"{ready} of {wanted} workers are ready", problems, Severity.warning if ready else None
-            )
+    return find_in_each(facts.get_all(RAY_CLUSTERS), lambda cluster: _find_in_cluster(cluster, facts))
+
+
+def _find_in_cluster(cluster: Object, facts: Facts) -> Iterator[Finding]:
+    if cluster["metadata"].get("deletionTimestamp"):
+        return
+    status = cluster.get("status", {})
+    if cluster["spec"].get("suspend") or find_condition(cluster, "RayClusterSuspended").get("status") == "True":
+        yield Finding(
+            object=name_object(cluster),
+            evidence="spec.suspend is true",
+            cause="the cluster is suspended: it has no pods, and with KubeRay 1.6 its RayService keeps saying Ready",
+            fix=_command("patch", cluster, '--type=merge -p \'{"spec":{"suspend":false}}\''),
+        )
+        return
+    problems = _list_problems(cluster, facts)
+    replica_failure = find_condition(cluster, "ReplicaFailure")
+    if replica_failure.get("status") == "True":
+        yield Finding(
+            object=name_object(cluster),
+            evidence=f"ReplicaFailure: {replica_failure.get('reason', '')} {replica_failure.get('message', '')}"[:400],
+            cause="the API server refuses a pod of the cluster: a quota, a policy or Pod Security",
+            fix=_command("describe", cluster),
+        )
+    wanted, ready = status.get("desiredWorkerReplicas", 0), status.get("readyWorkerReplicas", 0)
+    is_late = facts.age_of(cluster) > _START_S
+    head = find_condition(cluster, "HeadPodReady")
+    if head.get("status") == "False" and (is_late or problems):
+        yield _describe(cluster, f"HeadPodReady is False: {head.get('message') or head.get('reason', '')}", problems)
+    elif ready < wanted and (is_late or problems):
+        yield _describe(
+            cluster, f"{ready} of {wanted} workers are ready", problems, Severity.warning if ready else None
+        )
 
 
 def _list_problems(cluster: Object, facts: Facts) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.cluster.kinds import EVENTS, PODS, RAY_SERVICES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
 from rayhelm.doctor.pods import find_pod_problem
@@ -18,17 +19,18 @@ _BAD = {"DEPLOY_FAILED", "UNHEALTHY", "NOT_STARTED"}
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for service in facts.get_all(RAY_SERVICES):
-        yield from _find_not_ready(service, facts)
-        yield from _find_applications(service)
-        yield from _find_stuck_upgrade(service, facts)
+    services = facts.get_all(RAY_SERVICES)
+    yield from find_in_each(services, lambda service: _find_not_ready(service, facts))
+    yield from find_in_each(services, _find_applications)
+    yield from find_in_each(services, lambda service: _find_stuck_upgrade(service, facts))
 
 
 def _find_not_ready(service: Object, facts: Facts) -> Iterator[Finding]:
     ready = find_condition(service, "Ready")
     if ready.get("status") == "True":
         return
-    age = facts.age_s(ready.get("lastTransitionTime") or service["metadata"]["creationTimestamp"])
+    since = ready.get("lastTransitionTime")
+    age = facts.age_s(since) if since else facts.age_of(service)
     name, namespace = service["metadata"]["name"], namespace_of(service)
     cause, fix = _find_cause(service, facts)
     if not cause and age < _START_S and ready.get("reason") != "ValidationFailed":
@@ -61,7 +63,11 @@ def _find_cause(service: Object, facts: Facts) -> tuple[str, str]:
             return f"{problem.cause} ({problem.evidence})", problem.fix
     for event in facts.get_all(EVENTS, {namespace}):
         involved = event.get("involvedObject", {})
-        if event.get("type") == "Warning" and involved.get("name", "").startswith(name) and "quota" in event["message"]:
+        if (
+            event.get("type") == "Warning"
+            and involved.get("name", "").startswith(name)
+            and "quota" in event.get("message", "")
+        ):
             return event["message"][:200], f"kubectl describe resourcequota -n {namespace}"
     return "", ""
 

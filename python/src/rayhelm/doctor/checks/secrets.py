@@ -36,7 +36,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
         if not references:
             continue
         try:
-            secret = facts.reader.get(SECRETS, name, namespace)
+            secret = facts.get(SECRETS, namespace, name)
         except ForbiddenError:
             refused.append((namespace, name))
         except AbsentError:

@@ -2,64 +2,74 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from rayhelm.cluster.kinds import RAY_SERVICES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
-from rayhelm.serve_models import list_engine_configs
+from rayhelm.doctor.quantities import parse_quantity
+from rayhelm.doctor.serve_config import ModelConfig, ServeConfigError, list_models
 
 _NEVER = 1_000_000
 """A target above this is never reached: Ray Serve LLM sets 1e9 where none is given."""
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for service in facts.get_all(RAY_SERVICES):
-        try:
-            config = json.loads(service["spec"].get("serveConfigV2") or "{}")
-        except ValueError:
-            continue  # not rayhelm's form; the admission policy serve-config-form refuses it
-        for application in config.get("applications") or []:
-            for model in list_engine_configs(application):
-                name = (model.get("model_loading_config") or {}).get("model_id", "?")
-                yield from _find_target(service, name, model)
-                yield from _find_workers(service, name, model)
+    return find_in_each(facts.get_all(RAY_SERVICES), _find_in_service)
 
 
-def _find_target(service: Object, model: str, config: dict[str, Any]) -> Iterator[Finding]:
-    scaling = (config.get("deployment_config") or {}).get("autoscaling_config") or {}
-    target = scaling.get("target_ongoing_requests")
-    if scaling.get("max_replicas", 1) > scaling.get("min_replicas", 1) and (target is None or target > _NEVER):
+def _find_in_service(service: Object) -> Iterator[Finding]:
+    for model in list_models(service["spec"].get("serveConfigV2", "")):
+        if isinstance(model, ServeConfigError):
+            yield _describe_malformed(service, model)
+            continue
+        yield from _find_target(service, model)
+        yield from _find_workers(service, model)
+
+
+def _describe_malformed(service: Object, error: ServeConfigError) -> Finding:
+    return Finding(
+        object=name_object(service),
+        evidence=f"serveConfigV2: {error}"[:400],
+        cause="Ray Serve cannot read this field, so it refuses the configuration; the scaling of the model is not"
+        " checked",
+        fix="# apply the values that `rayhelm render` writes",
+    )
+
+
+def _find_target(service: Object, model: ModelConfig) -> Iterator[Finding]:
+    least, most, target = (
+        model.scaling.min_replicas,
+        model.scaling.max_replicas,
+        model.scaling.target_ongoing_requests,
+    )
+    if (most or 1) > (1 if least is None else least) and (target is None or target > _NEVER):
         yield Finding(
             object=name_object(service),
-            evidence=f"model {model}: {scaling.get('min_replicas')}-{scaling.get('max_replicas')} replicas,"
-            f" target_ongoing_requests {target}",
+            evidence=f"model {model.name}: {least}-{most} replicas, target_ongoing_requests {target}",
             cause="Ray Serve LLM sets a target of 1e9 where none is given, so the model never scales up",
             fix="# apply the values that `rayhelm render` writes: they set the target of every model",
         )
 
 
-def _find_workers(service: Object, model: str, config: dict[str, Any]) -> Iterator[Finding]:
+def _find_workers(service: Object, model: ModelConfig) -> Iterator[Finding]:
     """More replicas than the workers can hold: the last ones wait for GPUs that never come."""
-    scaling = (config.get("deployment_config") or {}).get("autoscaling_config") or {}
-    replicas = scaling.get("max_replicas") or (config.get("deployment_config") or {}).get("num_replicas") or 1
-    bundles = (config.get("placement_group_config") or {}).get("bundles") or []
     cluster = service["spec"]["rayClusterConfig"]
-    groups = {group["groupName"]: group for group in cluster.get("workerGroupSpecs") or []}
-    for resource in sorted({key for bundle in bundles for key in bundle if key.endswith(".worker-group")}):
+    groups = {group["groupName"]: group for group in cluster.get("workerGroupSpecs", [])}
+    for resource in sorted({key for bundle in model.bundles for key in bundle if key.endswith(".worker-group")}):
         group = groups.get(resource.removesuffix(".worker-group"))
         if group is None:
             continue
-        needed = replicas * sum(float(bundle.get("GPU", 0)) for bundle in bundles if resource in bundle)
-        count = float((group.get("resources") or {}).get("GPU", 0))
+        needed = model.most_replicas * sum(bundle.get("GPU", 0) for bundle in model.bundles if resource in bundle)
+        count = float(parse_quantity(group.get("resources", {}).get("GPU", 0)))
         can_grow = bool(cluster.get("enableInTreeAutoscaling"))
         workers = group.get("maxReplicas", 0) if can_grow else group.get("replicas", group.get("minReplicas", 0))
         if needed > count * workers * group.get("numOfHosts", 1):
             yield Finding(
                 object=name_object(service),
-                evidence=f"model {model}: {replicas} replicas need {needed:g} GPUs of worker group"
+                evidence=f"model {model.name}: {model.most_replicas} replicas need {needed:g} GPUs of worker group"
                 f" {group['groupName']},"
                 f" which has at most {workers} workers with {count:g} GPUs"
                 + ("" if can_grow else "; enableInTreeAutoscaling is off"),

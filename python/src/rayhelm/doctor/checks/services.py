@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import ENDPOINT_SLICES, SERVICES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 
@@ -17,19 +18,23 @@ def _find(facts: Facts) -> Iterator[Finding]:
     for item in facts.get_all(ENDPOINT_SLICES, facts.namespaces):
         if any((each.get("conditions") or {}).get("ready") is not False for each in item.get("endpoints") or []):
             ready.add((namespace_of(item), labels_of(item).get("kubernetes.io/service-name", "")))
-    for service in facts.get_all(SERVICES, facts.namespaces):
-        name, namespace = service["metadata"]["name"], namespace_of(service)
-        selector = service["spec"].get("selector")
-        is_young = facts.age_s(service["metadata"]["creationTimestamp"]) < _START_S
-        if not _is_ours(service) or not selector or (namespace, name) in ready or (is_young and _is_of_ray(service)):
-            continue
-        labels = ",".join(f"{key}={value}" for key, value in selector.items())
-        yield Finding(
-            object=name_object(service),
-            evidence="no ready endpoint",
-            cause="no pod with the labels of its selector is ready, so every connection is refused",
-            fix=f"kubectl get pods -n {namespace} -l '{labels}'",
-        )
+    services = facts.get_all(SERVICES, facts.namespaces)
+    yield from find_in_each(services, lambda service: _find_without_endpoint(service, ready, facts))
+
+
+def _find_without_endpoint(service: Object, ready: set[tuple[str, str]], facts: Facts) -> Iterator[Finding]:
+    name, namespace = service["metadata"]["name"], namespace_of(service)
+    selector = service["spec"].get("selector")
+    is_young = facts.age_of(service) < _START_S
+    if not _is_ours(service) or not selector or (namespace, name) in ready or (is_young and _is_of_ray(service)):
+        return
+    labels = ",".join(f"{key}={value}" for key, value in selector.items())
+    yield Finding(
+        object=name_object(service),
+        evidence="no ready endpoint",
+        cause="no pod with the labels of its selector is ready, so every connection is refused",
+        fix=f"kubectl get pods -n {namespace} -l '{labels}'",
+    )
 
 
 def _is_ours(service: Object) -> bool:

@@ -68,7 +68,7 @@ def _get(facts: Facts, namespace: str, source: JwksSource) -> dict[str, Any] | N
     if source.kind == "ConfigMap":
         return facts.find(CONFIG_MAPS, namespace, source.name)
     try:
-        return facts.reader.get(SECRETS, source.name, namespace)
+        return facts.get(SECRETS, namespace, source.name)
     except AbsentError:
         return None
 
@@ -93,7 +93,7 @@ def _find_algorithms(facts: Facts, namespace: str, source: JwksSource) -> list[s
         text = ((item or {}).get("data") or {}).get("oidc.json", "")
         try:
             return list(json.loads(text)["algorithms"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return _ALGORITHMS
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.cluster.kinds import JOBS, PERSISTENT_VOLUME_CLAIMS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import PART_OF, Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 
@@ -14,40 +15,40 @@ _BIND_S = 300
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    for job in facts.get_all(JOBS, facts.namespaces):
-        name, namespace = job["metadata"]["name"], namespace_of(job)
-        failed, done = find_condition(job, "Failed"), find_condition(job, "Complete")
-        is_download = job["spec"]["template"]["metadata"].get("labels", {}).get("rayhelm.dev/role") == "download"
-        if failed.get("status") == "True" and (is_download or labels_of(job).get(PART_OF[0]) == PART_OF[1]):
-            yield Finding(
-                object=name_object(job),
-                evidence=f"Failed: {failed.get('reason', '')} {failed.get('message', '')}".strip(),
-                cause="the weights were not downloaded, so new workers wait for them forever: the hub or"
-                " bucket refused the credentials, the network policy blocks it, the content is not of the revision, or"
-                " the volume is full"
-                if is_download
-                else "the Job gave up",
-                fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50"
-                f"    # then: kubectl delete job {name} -n {namespace}, and apply the release again",
-            )
-        elif (
-            is_download and done.get("status") != "True" and facts.age_s(job["metadata"]["creationTimestamp"]) > _LONG_S
-        ):
-            yield Finding(
-                object=name_object(job),
-                evidence=f"created {facts.age_s(job['metadata']['creationTimestamp']) / 3600:.0f} hours ago, not"
-                " complete",
-                cause="the download of the weights hangs or is very slow",
-                severity=Severity.warning,
-                fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50",
-            )
-    for claim in facts.get_all(PERSISTENT_VOLUME_CLAIMS, facts.namespaces):
-        yield from _find_unbound(claim, facts)
+    yield from find_in_each(facts.get_all(JOBS, facts.namespaces), lambda job: _find_bad_download(job, facts))
+    claims = facts.get_all(PERSISTENT_VOLUME_CLAIMS, facts.namespaces)
+    yield from find_in_each(claims, lambda claim: _find_unbound(claim, facts))
+
+
+def _find_bad_download(job: Object, facts: Facts) -> Iterator[Finding]:
+    name, namespace = job["metadata"]["name"], namespace_of(job)
+    failed, done = find_condition(job, "Failed"), find_condition(job, "Complete")
+    is_download = labels_of(job["spec"]["template"]).get("rayhelm.dev/role") == "download"
+    if failed.get("status") == "True" and (is_download or labels_of(job).get(PART_OF[0]) == PART_OF[1]):
+        yield Finding(
+            object=name_object(job),
+            evidence=f"Failed: {failed.get('reason', '')} {failed.get('message', '')}".strip(),
+            cause="the weights were not downloaded, so new workers wait for them forever: the hub or"
+            " bucket refused the credentials, the network policy blocks it, the content is not of the revision, or"
+            " the volume is full"
+            if is_download
+            else "the Job gave up",
+            fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50"
+            f"    # then: kubectl delete job {name} -n {namespace}, and apply the release again",
+        )
+    elif is_download and done.get("status") != "True" and facts.age_of(job) > _LONG_S:
+        yield Finding(
+            object=name_object(job),
+            evidence=f"created {facts.age_s(job['metadata']['creationTimestamp']) / 3600:.0f} hours ago, not complete",
+            cause="the download of the weights hangs or is very slow",
+            severity=Severity.warning,
+            fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50",
+        )
 
 
 def _find_unbound(claim: Object, facts: Facts) -> Iterator[Finding]:
     phase = claim.get("status", {}).get("phase", "Pending")
-    if phase == "Bound" or (phase == "Pending" and facts.age_s(claim["metadata"]["creationTimestamp"]) < _BIND_S):
+    if phase == "Bound" or (phase == "Pending" and facts.age_of(claim) < _BIND_S):
         return
     yield Finding(
         object=name_object(claim),
