@@ -77,6 +77,6 @@ def _estimate(copies: int, batch: int) -> Row:
         SpeedQuery(config=str(CONFIG), gpu=GPU, input_tokens=INPUT, output_tokens=OUTPUT, concurrency=batch)
     )
     seconds = copies * (found.ttft_s.mid + (OUTPUT - 1) * found.tpot_s.mid)
-    model = resolve(str(CONFIG), Path())
+    model = resolve(str(CONFIG), None)
     memory = fit(model, [load_catalog().gpu(GPU)], share=1 / copies, max_model_len=CONTEXT)
     return Row(copies, batch, memory, seconds)

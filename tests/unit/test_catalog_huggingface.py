@@ -269,7 +269,7 @@ def test_unusable_publisher_name_is_replaced_by_the_file_name(tmp_path: Path) ->
 def test_model_is_resolved_relative_to_the_fleet_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text(json.dumps(config("phi-4")))
-    for name in ("mine", "./mine", "mine/config.json", str(tmp_path / "mine")):
+    for name in ("mine", "./mine", "mine/config.json"):
         assert resolve(name, tmp_path).layers == 40
     assert resolve("Phi-4", tmp_path) is load_catalog().model("microsoft/phi-4")
 
@@ -282,10 +282,11 @@ def test_catalog_model_has_precedence_over_a_folder(tmp_path: Path) -> None:
         resolve("./phi-4", tmp_path)
 
 
-def test_home_folder_does_not_depend_on_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_typed_name_may_be_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.json").write_text(json.dumps(config("phi-4")))
-    assert resolve("~/mine.json", tmp_path / "elsewhere").id == "mine"
+    for name in ("~/mine.json", str(tmp_path / "mine.json")):
+        assert resolve(name, None).id == "mine"
 
 
 @pytest.mark.parametrize(

@@ -162,5 +162,5 @@ def test_values_refuse_measurements_above_the_fleet_file(doctor: Doctor, tmp_pat
     (tmp_path / "lab" / "fleet.yaml").write_text(f"measurements: ../measured.yaml\n{text}")
     (tmp_path / "measured.yaml").write_text("pools: {}\n")
     answer = doctor(str(tmp_path / "lab"), "--values", "registry.example/rayhelm:1")
-    assert answer.code == 2
-    assert "../measured.yaml is not below the folder" in answer.err
+    assert answer.code == 1
+    assert "`../measured.yaml` is not a path below the folder" in answer.err

@@ -264,10 +264,13 @@ def test_state_blocks_are_not_checked_before_the_version_with_the_check() -> Non
     assert fit(read_hybrid(NVFP4), [GPUS.gpu("RTX-5090-32GB")], vllm_version="0.19.0", **keys).fits
 
 
-def test_plan_of_a_hybrid_model_has_fewer_sequences_and_cuda_graphs(tmp_path: Path) -> None:
+def test_plan_of_a_hybrid_model_has_fewer_sequences_and_cuda_graphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     config = json.loads((Path(__file__).parent / "architecture_configs/Qwen--Qwen3.5-27B.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": NVFP4}))
-    model = f"{{source: acme/hybrid, architecture: {tmp_path}/config.json, context: 32768}}"
+    model = "{source: acme/hybrid, architecture: ./config.json, context: 32768}"
     found = one("{gpu: RTX-5090-32GB, nodes: 1}", model)
     assert found.max_num_seqs == 128
     assert "enforce_eager" not in found.engine

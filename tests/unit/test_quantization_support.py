@@ -85,20 +85,22 @@ def test_deprecated_format_gets_the_argument_that_allows_it() -> None:
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "mxfp4", "fbgemm_fp8"])
-def test_own_application_may_read_what_vllm_refuses(method: str, tmp_path: Path) -> None:
+def test_own_application_may_read_what_vllm_refuses(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     keys = json.loads((Path(__file__).parent / "catalog_configs/meta-llama--Llama-3.2-3B-Instruct.json").read_text())
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(keys | {"quantization_config": {"quant_method": method}}))
-    found = plan(f"""
+    Path("config.json").write_text(json.dumps(keys | {"quantization_config": {"quant_method": method}}))
+    found = plan("""
         fleet: own
-        pools: {{gpu: {{gpu: T4-16GB, nodes: 1}}}}
+        pools: {gpu: {gpu: T4-16GB, nodes: 1}}
         models:
           own:
             source: acme/own
-            architecture: {config}
+            architecture: ./config.json
             task: custom
             replicas: 1
-            application: {{importPath: own:build, deployment: Own, paths: {{/v1/own: POST}}}}
+            application: {importPath: own:build, deployment: Own, paths: {/v1/own: POST}}
     """).models["own"]
     assert "allow_deprecated_quantization" not in found.engine
     assert not any("vLLM 0.29.0 reads" in warning for warning in found.warnings)

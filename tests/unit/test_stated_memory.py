@@ -82,9 +82,10 @@ def test_wrong_memory_is_refused_with_a_fix(model: str, message: str) -> None:
     assert "fix:" in said
 
 
-def test_unknown_model_is_refused_with_memory_as_a_fix(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"architectures": ["DeepseekV4ForCausalLM"]}')
-    assert "`memory` give its figures" in refusal_of(f"source: {tmp_path}")
+def test_unknown_model_is_refused_with_memory_as_a_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text('{"architectures": ["DeepseekV4ForCausalLM"]}')
+    assert "`memory` give its figures" in refusal_of("source: .")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from rayhelm.catalog._origin import line_of, shown
 from rayhelm.catalog.gpu import GpuKind
@@ -102,9 +104,23 @@ def parse_record(text: str, path: Path, kind: type[Record], loader: Any = _Loade
     try:
         return kind.model_validate(yaml.load(text, Loader=loader))
     except yaml.YAMLError as error:
-        raise FleetError(Problem(f"is not YAML: {error}", file=str(path))) from None
+        raise FleetError(_build_yaml_problem(path, error)) from None
     except ValidationError as error:
-        raise FleetError([_build_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
+        raise FleetError([_build_key_problem(path, text, found) for found in error.errors()]) from None
+
+
+def _build_key_problem(path: Path, text: str, found: ErrorDetails) -> Problem:
+    """Name a key that the model has; of an unknown one only the line."""
+    problem = _build_problem(path, text, found["loc"], found["msg"])
+    if found["type"] != "extra_forbidden":
+        return problem
+    return replace(problem, message="an unknown key", path=".".join(map(str, found["loc"][:-1])))
+
+
+def _build_yaml_problem(path: Path, error: yaml.YAMLError) -> Problem:
+    """Name the line without its text: messages have nothing of a file that may be something else."""
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return Problem("is not YAML", file=str(path), line=mark.line + 1 if mark else None)
 
 
 def _build_problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:

@@ -18,6 +18,7 @@ from rayhelm.catalog._load import parse_record
 from rayhelm.catalog._origin import OWN_FILE, Origin, shown
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.fleet_folder import find_outside_reason, is_plain_path
 
 if TYPE_CHECKING:
     import httpx
@@ -41,20 +42,22 @@ _GIVE_CONFIG = Fix.advice(
 )
 
 
-def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
-    """Return the model `name`: an entry of the catalog, a config.json, or a folder with one, relative to `base`.
+def resolve(name: str, folder: Path | None, known: Catalog | None = None) -> Checkpoint:
+    """Return the model `name`: an entry of the catalog, a config.json, or a folder with one.
 
-    Does not use the network. A name of the catalog has precedence over a folder; `./name` is always the folder.
+    `folder` is the one of the fleet file that has the name: only files below it are read. None for a name that was
+    typed: any file is read. Does not use the network. A name of the catalog has precedence over a folder; `./name` is
+    always the folder.
     """
     if _is_path(name):
-        return _read_file(Path(name), base)
+        return _read_file(Path(name), folder)
     if "://" in name:
         raise FleetError(Problem(f"unknown model {shown(name)}", fix=_GIVE_CONFIG))
     try:
         return (known or load_catalog()).model(name)
     except FleetError as error:
-        if name and _holds_config(base / name):
-            return _read_file(Path(name), base)
+        if name and _holds_config(Path(name), folder):
+            return _read_file(Path(name), folder)
         near = error.problems[0]
         raise FleetError(replace(near, alternatives=(*near.alternatives, _GIVE_CONFIG))) from None
 
@@ -68,15 +71,15 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
         return parse_model(source, _name(source, "config.json"), Origin("config.json"))
     if isinstance(source, Path):
         return _read_file(source)
-    return resolve_online(source, Path(), transport=transport)
+    return resolve_online(source, None, transport=transport)
 
 
 def resolve_online(
-    name: str, base: Path, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
+    name: str, folder: Path | None, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
 ) -> Checkpoint:
     """Resolve a name as `resolve` does, and read the config.json from the hub for an id that the catalog lacks."""
     try:
-        return resolve(name, base, known)
+        return resolve(name, folder, known)
     except FleetError as unknown:
         if _is_path(name) or not _HUB_ID.fullmatch(name):
             raise
@@ -87,13 +90,13 @@ def _is_path(name: str) -> bool:
     return name.endswith((".json", *_RECORDS)) or name.startswith((".", "/", "~"))
 
 
-def _read_file(path: Path, base: Path = Path()) -> Checkpoint:
-    path, text = _read(path, base)
+def _read_file(name: Path, folder: Path | None = None) -> Checkpoint:
+    path, text = _read(name, folder)
     if path.suffix in _RECORDS:
         return _read_record(text, path)
-    keys = _add_quantization(_parse(text, str(path)), path)
-    name = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return parse_model(keys, _name(keys, name), Origin(str(path), text))
+    keys = _add_quantization(_parse(text, str(path)), path, folder)
+    default = path.resolve().parent.name if path.name == "config.json" else path.stem
+    return parse_model(keys, _name(keys, default), Origin(str(path), text))
 
 
 def _read_record(text: str, path: Path) -> Checkpoint:
@@ -114,14 +117,14 @@ def _read_record(text: str, path: Path) -> Checkpoint:
 def read_keys(path: Path) -> tuple[Path, dict[str, Any]]:
     """Return the path of a config.json, which can be given as its folder, and its keys. Raises FleetError."""
     try:
-        path, text = _read(path, Path())
+        path, text = _read(path)
     except FleetError as error:
         fix = Fix.advice("give the config.json of the model, or its folder")
         raise FleetError([replace(problem, fix=fix) for problem in error.problems]) from None
     return path, _add_quantization(_parse(text, str(path)), path)
 
 
-def _add_quantization(keys: dict[str, Any], path: Path) -> dict[str, Any]:
+def _add_quantization(keys: dict[str, Any], path: Path, folder: Path | None = None) -> dict[str, Any]:
     """Return the keys with the quantization of `hf_quant_config.json` beside the file, where NVIDIA's ModelOpt writes
     it. Without it, a checkpoint of 4 bits would be planned with 16."""
     if keys.get("quantization_config") or keys.get("compression_config") or path.name != "config.json":
@@ -129,7 +132,7 @@ def _add_quantization(keys: dict[str, Any], path: Path) -> dict[str, Any]:
     beside = path.with_name("hf_quant_config.json")
     if not _exists(beside):
         return keys
-    beside, text = _read(beside, Path())
+    beside, text = _read(beside.relative_to(folder) if folder else beside, folder)
     entry = _parse(text, str(beside)).get("quantization")
     return keys | {"quantization_config": entry} if isinstance(entry, dict) else keys
 
@@ -141,12 +144,12 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, base: Path) -> tuple[Path, str]:
-    """Return the path of the file (`path` can be its folder) and its text. No other function opens a path of the
+def _read(name: Path, folder: Path | None = None) -> tuple[Path, str]:
+    """Return the path of the file (`name` can be its folder) and its text. No other function opens a path of the
     user."""
+    path = name
     try:
-        path = base / path.expanduser()
-        path = path / "config.json" if path.is_dir() else path
+        path = _find_file(name, folder)
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
@@ -158,6 +161,20 @@ def _read(path: Path, base: Path) -> tuple[Path, str]:
         raise _build_file_error(path, "cannot be read: `~` names no user of this computer") from None
     except ValueError:
         raise _build_file_error(path, "is not JSON: it is not UTF-8 text") from None
+
+
+def _find_file(name: Path, folder: Path | None) -> Path:
+    """Return the path of a file, or of the config.json in a folder. Raises FleetError if `folder` does not have it."""
+    if folder is None:
+        path = name.expanduser()
+        return path / "config.json" if path.is_dir() else path
+    reason = find_outside_reason(folder, str(name))
+    if not reason and (folder / name).is_dir():
+        name /= "config.json"
+        reason = find_outside_reason(folder, str(name))
+    if reason:
+        raise _build_file_error(name, reason)
+    return folder / name
 
 
 def _build_file_error(path: Path, why: str) -> FleetError:
@@ -191,8 +208,9 @@ def _name(keys: Mapping[str, Any], default: str) -> str:
     return str(name) if fine else default
 
 
-def _holds_config(folder: Path) -> bool:
-    return _exists(folder / "config.json")
+def _holds_config(name: Path, folder: Path | None) -> bool:
+    is_allowed = folder is None or is_plain_path(str(name))
+    return is_allowed and _exists((folder or Path()) / name / "config.json")
 
 
 def _read_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:

@@ -190,10 +190,14 @@ def _print_checked(checked: "Checked", format: Format, *, allow_missing: bool) -
 
 
 def fleet_file(path: Path) -> Path:
-    """The fleet file at `path`, or in the folder `path`."""
+    """The fleet file at `path`, or in the folder `path`. Raises FleetError for a link to a file outside of its
+    folder."""
+    from rayhelm.fleet_folder import check_link
+
     inside = path / "fleet.yaml"
     with suppress(OSError):  # the reader reports it
-        return inside if inside.is_file() else path
+        path = inside if inside.is_file() else path
+        check_link(path)
     return path
 
 

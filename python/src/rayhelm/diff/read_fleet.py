@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rayhelm.diff.side import Side, SideRelease
 from rayhelm.errors import Fix, FleetError, MissingError, Problem
+from rayhelm.fleet_folder import OUTSIDE, is_plain_path
 from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
+from rayhelm.spec.load import build_outside_problem, parse_fleet
 from rayhelm.spec.measurements import parse_measurements
 from rayhelm.values.emit import select_changed
 
@@ -37,6 +38,8 @@ def read_revision(revision: str, path: Path) -> Side:
     text = _git(folder, "show", f"{revision}:./{path.name}", problem=_no_file(revision, path))
     loaded = parse_fleet(parse_document(text, label))
     if name := loaded.fleet.measurements:
+        if not is_plain_path(name):
+            raise FleetError(build_outside_problem(loaded, OUTSIDE))
         inside = f"{revision}:./{name}"
         measured = parse_measurements(_git(folder, "show", inside, problem=_no_file(revision, folder / name)), inside)
         loaded = replace(loaded, measured=measured)

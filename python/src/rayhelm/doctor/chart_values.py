@@ -20,7 +20,7 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
     fleet = rendered.loaded.fleet
     settings = fleet.clusters[region].prometheus
     file = Path(rendered.loaded.document.file)
-    measurements = _check_measurements(fleet.measurements or "")
+    measurements = Path(fleet.measurements).as_posix() if fleet.measurements else ""
     doctor = Doctor(
         enabled=True,
         image=_read_image(image),
@@ -35,14 +35,6 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
         f"Values of chart platform: runs `rayhelm doctor` in cluster `{region}`. Pass them after the release's own."
     )
     return dump_yaml(PlatformValues(doctor=doctor), header).strip()
-
-
-def _check_measurements(name: str) -> str:
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise UsageError(
-            f"measurements: {name} is not below the folder of the fleet file; the pod cannot have it there"
-        )
-    return Path(name).as_posix() if name else ""
 
 
 def _read_image(text: str) -> DoctorImage:

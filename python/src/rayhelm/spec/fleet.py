@@ -37,8 +37,8 @@ class Fleet(Record):
     networks: dict[Name, Network] = {}
     """Networks that the catalog does not have, or that you measured."""
     measurements: str | None = Field(default=None, min_length=1, max_length=1024, examples=["measurements.yaml"])
-    """File that `rayhelm probe` and `rayhelm bench` wrote, relative to this one. The plan uses measured networks in
-    place of `network` of their pools, and the measured speed of models."""
+    """File that `rayhelm probe` and `rayhelm bench` wrote, below the folder of this one. The plan uses measured
+    networks in place of `network` of their pools, and the measured speed of models."""
     pools: dict[Name, Pool] = Field(min_length=1, examples=[{"gpu": {"gpu": "L4-24GB", "nodes": 1}}])
     """Pools of hosts with GPUs."""
     models: dict[ModelName, ModelSpec] = Field(

@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.fleet_folder import find_outside_reason
+from rayhelm.spec.base import short
 from rayhelm.spec.checks import check
 from rayhelm.spec.document import Document, read_document
 from rayhelm.spec.fleet import Fleet
@@ -14,7 +16,7 @@ from rayhelm.spec.measurements import FleetMeasurements, load_measurements
 from rayhelm.spec.model_parts import divide_models
 from rayhelm.spec.translate import translate_errors
 
-__all__ = ["LoadedFleet", "load_fleet"]
+__all__ = ["LoadedFleet", "build_outside_problem", "load_fleet", "parse_fleet"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
         return replace(loaded, measured=load_measurements(measured))
     if not loaded.fleet.measurements:
         return loaded
+    if reason := find_outside_reason(path.parent, loaded.fleet.measurements):
+        raise FleetError(build_outside_problem(loaded, reason))
     named = path.parent / loaded.fleet.measurements
     try:
         return replace(loaded, measured=load_measurements(named))
@@ -45,6 +49,13 @@ def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
         # The file is missing, so the key that names it is the place to look at.
         found = [(f"{named}: {problem.message}", problem.fix) for problem in error.problems]
         raise FleetError([loaded.document.problem(("measurements",), *each) for each in found]) from None
+
+
+def build_outside_problem(loaded: LoadedFleet, reason: str) -> Problem:
+    """The problem of `measurements` that are not below the folder of the fleet file."""
+    name = loaded.fleet.measurements or ""
+    fix = Fix("", Path(name).name or "measurements.yaml", "the file is below that folder; copy it there")
+    return loaded.document.problem(("measurements",), f"`{short(name)}` {reason}", fix)
 
 
 def parse_fleet(document: Document) -> LoadedFleet:

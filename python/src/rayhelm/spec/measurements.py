@@ -4,6 +4,7 @@ a ConfigMap of the cluster.
 Machines write it and people review it: the units are in the names of the keys. GB/s are 10^9 bytes per second.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -145,18 +146,26 @@ def _parse(text: str, file: str) -> Document:
         return parse_document(text, file)
     except FleetError as error:
         problems = [
-            Problem(f"not complete measurements: {each.message}", file=each.file, line=each.line, fix=_MEASURE)
+            Problem(f"not complete measurements: {_without_text(each)}", file=each.file, line=each.line, fix=_MEASURE)
             for each in error.problems
         ]
         raise FleetError(problems) from None
 
 
+def _without_text(problem: Problem) -> str:
+    """Return the message without keys and values of the file: a fleet file can name one with other content."""
+    return "keys or values that it cannot have" if "`" in problem.message else problem.message.partition(":")[0]
+
+
 def _describe(detail: object, document: Document) -> Problem:
+    """Describe an error of pydantic. Values, and keys of a file that has no measurements, are not in the message."""
     assert isinstance(detail, dict)
     path = tuple(detail["loc"])
-    value = "" if detail["type"] == "missing" else f" (`{str(detail.get('input'))[:60]}`)"
+    if detail["type"] == "extra_forbidden" and len(path) == 1:
+        message = "not a file of measurements: it has other keys than `pools` and `models`"
+        return replace(document.problem(path, message, _MEASURE), path="")
     what = (detail["msg"][:1].lower() + detail["msg"][1:]).replace("tuple", "list")
-    return document.problem(path, f"{what}{value}", _MEASURE)
+    return document.problem(path, what, _MEASURE)
 
 
 _MEASURE = Fix(command="rayhelm probe FLEET -o measurements.yaml", why="measures the pools, and writes the file")

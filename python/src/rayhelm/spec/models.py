@@ -180,7 +180,7 @@ class ModelSpec(Record):
     response would tell it what others asked."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Catalog entry, or path of the `config.json` or of the file of `rayhelm catalog add` that describes the weights,
-    if `source` is a path, a bucket or a model that rayhelm cannot read."""
+    below the folder of the fleet file, if `source` is a path, a bucket or a model that rayhelm cannot read."""
     memory: GivenMemory | None = Field(default=None, examples=[{"weights": "64GiB", "kvPerToken": "160KiB"}])
     """Memory of a model that rayhelm cannot read, instead of `architecture`; needs `context`."""
     task: Task = "chat"
