@@ -77,7 +77,9 @@ def write(kind: str, name: str, item: Object, kuberay: str) -> None:
     if kind == "RayService":
         bounds = ("groupName", "minReplicas", "maxReplicas", "numOfHosts")
         kept = [{key: group[key] for key in bounds if key in group} for group in groups]
-        spec["rayClusterConfig"] = {"workerGroupSpecs": kept}
+        cluster = item["spec"]["rayClusterConfig"]
+        suspended = {key: cluster[key] for key in ("suspend",) if key in cluster}
+        spec["rayClusterConfig"] = {**suspended, "workerGroupSpecs": kept}
     metadata = {key: item["metadata"][key] for key in ("name", "generation")}
     short = {"apiVersion": item["apiVersion"], "kind": kind, "metadata": metadata, "spec": spec}
     text = yaml.safe_dump({**short, "status": item.get("status", {})}, sort_keys=False)
@@ -133,6 +135,22 @@ def test_invalid_service_is_degraded(service: Service) -> None:
     for kind, health in (("Sometimes", ("Degraded", "ValidationFailed")), ("NewCluster", ("Healthy", "1 endpoints"))):
         service.cluster.patch("rayservice", NAME, service.namespace, {"spec": {"upgradeStrategy": {"type": kind}}})
         service.becomes(*health, recorded="validation-failed" if kind == "Sometimes" else "")
+
+
+def test_service_is_suspended_while_its_cluster_may_have_no_pods(service: Service) -> None:
+    """As Kueue does when it preempts a service. KubeRay 1.7 reads `suspend` of a new RayCluster only."""
+    service.apply()
+    service.becomes("Healthy", "1 endpoints")
+    is_read = service.cluster.place.kuberay < "1.7.0"
+    suspend_cluster(service, True)
+    service.becomes(*(("Suspended", "no pods", "cluster-suspended") if is_read else ("Healthy", "1 endpoints")))
+    suspend_cluster(service, False)
+    service.becomes("Healthy", "1 endpoints")
+
+
+def suspend_cluster(service: Service, suspend: bool) -> None:
+    spec = {"rayClusterConfig": {"suspend": suspend}}
+    service.cluster.patch("rayservice", NAME, service.namespace, {"spec": spec})
 
 
 def ray_cluster(name: str, **spec: Any) -> Object:

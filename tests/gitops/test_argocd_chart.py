@@ -173,10 +173,29 @@ def test_managed_health_config_keeps_other_keys_and_stays() -> None:
 
 
 def test_smoke_test_runs_after_each_sync() -> None:
-    pod = next(item for item in rendered() if item["kind"] == "Pod")
+    pod = next(item for item in rendered({"suspend": False}) if item["kind"] == "Pod")
     annotations = pod["metadata"]["annotations"]
     assert annotations["argocd.argoproj.io/hook"] == "PostSync"
     assert annotations["helm.sh/hook"] == "test"
+
+
+def test_argocd_runs_no_smoke_test_of_a_suspended_service() -> None:
+    pod = next(item for item in rendered({"suspend": True}) if item["kind"] == "Pod")
+    assert not any(key.startswith("argocd.argoproj.io/") for key in pod["metadata"]["annotations"])
+
+
+def test_application_set_removes_the_objects_of_a_removed_release() -> None:
+    (found,) = of_kind("ApplicationSet", "argocd/applicationset").values()
+    releases = {name: item for name, item in of_kind("Application").items() if "finalizers" in item["metadata"]}
+    wanted = {tuple(item["metadata"]["finalizers"]) for item in releases.values()}
+    assert wanted == {tuple(found["spec"]["template"]["metadata"]["finalizers"])}
+
+
+def test_application_set_stays_when_the_release_no_longer_has_it() -> None:
+    (found,) = of_kind("ApplicationSet", "argocd/applicationset").values()
+    annotations = found["metadata"]["annotations"]
+    assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false,Delete=false"
+    assert annotations["helm.sh/resource-policy"] == "keep"
 
 
 def test_application_set_names_existing_fields_only() -> None:

@@ -17,7 +17,9 @@ def test_health_is_as_recorded(case: HealthCase) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_status_of_a_kind_has_a_case(kind: str) -> None:
-    assert {case.status for case in CASES if case.kind == kind} == STATUSES
+    # A suspended Application is Healthy, or it stops waves.
+    wanted = STATUSES - {"Suspended"} if kind == "argoproj.io/Application" else STATUSES
+    assert {case.status for case in CASES if case.kind == kind} == wanted
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,3 +64,19 @@ def test_unhealthy_deployment_is_degraded_in_a_running_application() -> None:
     application["serveDeploymentStatuses"] = {"llama": {"status": "UNHEALTHY", "message": "out of memory"}}
     text = "application chat is RUNNING, llama is UNHEALTHY (out of memory)"
     assert assess("ray.io/RayService", item) == ("Degraded", text)
+
+
+def test_service_is_healthy_when_it_is_suspended_as_wanted() -> None:
+    assert assess("ray.io/RayService", find("suspended").load())[0] == "Healthy"
+
+
+def test_running_service_is_healthy_when_kuberay_does_not_read_suspend() -> None:
+    """KubeRay 1.7 reads `rayClusterConfig.suspend` only of a new RayCluster."""
+    item = find("ready").load()
+    item["spec"]["rayClusterConfig"]["suspend"] = True
+    assert assess("ray.io/RayService", item)[0] == "Healthy"
+
+
+def test_suspended_application_lets_the_next_wave_start() -> None:
+    case = next(case for case in CASES if str(case) == "argoproj.io/Application/suspended")
+    assert assess(case.kind, case.load())[0] == "Healthy"

@@ -18,6 +18,10 @@ elseif operation.phase == "Running" then
 elseif (status.sync or {}).status ~= "Synced" and operation.phase == nil then
   -- A new Application is Healthy as long as it has no object.
   hs.message = "not synchronized yet"
+elseif (status.health or {}).status == "Suspended" then
+  -- Waves wait for Healthy: a service that Kueue has preempted would stop every later commit of a fleet.
+  hs.status = "Healthy"
+  hs.message = "synchronized; an object is suspended"
 elseif status.health ~= nil and status.health.status ~= nil then
   hs.status = status.health.status
   hs.message = status.health.message or ""

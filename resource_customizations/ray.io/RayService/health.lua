@@ -53,6 +53,10 @@ local function list(service, wanted)
   return found
 end
 
+local function isSuspended(service)
+  return (service.rayClusterStatus or {}).state == "suspended"
+end
+
 local function sum(key, default)
   local total = 0
   for _, group in ipairs(obj.spec.rayClusterConfig.workerGroupSpecs or {}) do
@@ -78,8 +82,9 @@ local active = status.activeServiceStatus or {}
 local pending = status.pendingServiceStatus or {}
 local ready = condition("Ready")
 
+-- Healthy, as it is what the spec asks for: a sync waits until each object is Healthy, and would never end.
 if condition("Suspended").status == "True" then
-  hs.status = "Suspended"
+  hs.status = "Healthy"
   hs.message = "suspended: no RayCluster runs"
   return hs
 end
@@ -87,6 +92,12 @@ end
 if ready.reason == "ValidationFailed" or ready.reason == "InitializingTimeout" then
   hs.status = "Degraded"
   hs.message = ready.reason .. ": " .. (ready.message or "")
+  return hs
+end
+-- Kueue sets it until it admits a service, and when it preempts one. KubeRay 1.7 does not read it for a running RayCluster.
+if obj.spec.rayClusterConfig.suspend == true and (ready.status ~= "True" or isSuspended(active)) then
+  hs.status = "Suspended"
+  hs.message = "rayClusterConfig.suspend is true: the RayCluster has no pods, for example until Kueue admits the service"
   return hs
 end
 local failed = list(active, FAILED)

@@ -1,4 +1,4 @@
-"""Argo CD as processes: application controller, repo server and cache, against the test control plane."""
+"""Argo CD as processes: its controllers, repo server and cache, against the test control plane."""
 
 import os
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def run_argocd(cluster: Cluster, folder: Path) -> Iterator[Controller]:
     prepare(cluster)
     run = processes.create_run_id()
     ports: dict[str, int] = {}
-    for name in ("redis", "repo", "repo-metrics", "controller"):
+    for name in ("redis", "repo", "repo-metrics", "controller", "sets-metrics", "sets-probe", "sets-webhook"):
         ports[name] = processes.find_free_port(set(ports.values()))
     try:
         start(cluster, folder, run, ports)
@@ -90,7 +90,7 @@ def start(cluster: Cluster, folder: Path, run: str, ports: dict[str, int]) -> No
     binary, bin_folder = program("argocd"), folder / "bin"
     bin_folder.mkdir(parents=True, exist_ok=True)
     # argv[0] decides which component runs; the repo server calls `helm`, which is Helm 3 in Argo CD 3.2.
-    for name in ("argocd-repo-server", "argocd-application-controller"):
+    for name in ("argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller"):
         (bin_folder / name).symlink_to(binary)
     (bin_folder / "helm").symlink_to(program("helm3"))
     for name in ("tls", "ssh", "gpg", "tmp", "home"):
@@ -124,3 +124,13 @@ def start(cluster: Cluster, folder: Path, run: str, ports: dict[str, int]) -> No
     # By default it shows for three minutes what it saw before an error of the repository.
     controller += ["--repo-error-grace-period-seconds", "10"]
     processes.start(controller, run=run, log=folder / "controller.log", env=env)
+    sets = [
+        str(bin_folder / "argocd-applicationset-controller"),
+        "--namespace",
+        NAMESPACE,
+        "--enable-progressive-syncs",
+    ]
+    sets += ["--argocd-repo-server", repo, "--repo-server-plaintext"]
+    for flag in ("metrics", "probe", "webhook"):
+        sets += [f"--{flag}-addr", f"127.0.0.1:{ports[f'sets-{flag}']}"]
+    processes.start(sets, run=run, log=folder / "applicationset-controller.log", env=env)

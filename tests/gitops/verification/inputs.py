@@ -48,6 +48,9 @@ def _list_rendered() -> Iterator[object]:
     for item in template("argocd", "acme", "argocd", values):
         if item["kind"] == "Application":
             yield item["metadata"]["name"], item["metadata"]["annotations"], item["spec"]
+    for item in template("argocd", "acme", "argocd", {**values, "kind": "ApplicationSet"}):
+        if item["kind"] == "ApplicationSet":
+            yield item["metadata"]["annotations"], item["spec"]
     # Without names: some have a checksum of what Argo CD does not look at.
     seen = set()
     for text in manifests.values():

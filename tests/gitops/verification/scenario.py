@@ -24,7 +24,9 @@ STEPS = (
     "stay_still",
     "miss_a_crd",
     "point_nowhere",
+    "preempt_a_service",
     "remove_a_model",
+    "use_an_application_set",
 )
 """Methods of Scenario, in their order."""
 Steps = list[dict[str, Any]]
@@ -78,6 +80,10 @@ class Scenario:
 
     def is_delivered(self, name: str) -> bool:
         return self.sync(name) == "Synced" and self.health(name) == "Healthy" and self.phase(name) == "Succeeded"
+
+    def is_steady(self, name: str) -> bool:
+        """Synced and Healthy; an Application that adopts equal objects needs no sync."""
+        return self.sync(name) == "Synced" and self.health(name) == "Healthy"
 
     def phase(self, name: str) -> str:
         return str(self.app(name).get("status", {}).get("operationState", {}).get("phase", ""))
@@ -172,12 +178,15 @@ class Scenario:
         self.wait(lambda: self.health("service-chat") == "Healthy", "service chat being Healthy")
 
     def revert_by_hand(self) -> None:
+        self._edit_by_hand()
+        self.record("self-heal reverts an edit by hand")
+
+    def _edit_by_hand(self) -> None:
         before = self.service("chat")["spec"]["rayClusterDeletionDelaySeconds"]
         self.cluster.patch("rayservice", "chat", "apps", {"spec": {"rayClusterDeletionDelaySeconds": before + 7}})
         delay = lambda: self.service("chat")["spec"]["rayClusterDeletionDelaySeconds"]  # noqa: E731
         self.wait(lambda: delay() == before, "the edit by hand being reverted")
         self.wait(lambda: self.sync("service-chat") == "Synced", "service chat being Synced")
-        self.record("self-heal reverts an edit by hand")
 
     def hold_back(self) -> None:
         """Edits of bounds reach the running RayCluster only with an edit of its pods."""
@@ -301,10 +310,33 @@ class Scenario:
         self.repository.commit("Restore the values file")
         self.wait(lambda: not self.app("service-other")["status"].get("conditions"), "the error being gone")
 
+    def preempt_a_service(self) -> None:
+        """A service without pods, as after a preemption by Kueue, does not stop a later commit."""
+
+        def add(fleet: dict[str, Any]) -> None:
+            fleet["models"]["extra"], fleet["services"]["extra"] = fleet["models"]["other"], fleet["services"]["other"]
+            fleet["tenants"]["apps"] |= {"models": ["chat", "other", "extra"], "gpus": 5}
+
+        self._suspend_cluster("other", True)
+        self.wait(lambda: self.health("service-other") == "Suspended", "service other being Suspended")
+        message = self.message("service-other")
+        began = self.app()["status"]["operationState"]["startedAt"]
+        self.repository.edit(add, "Add a model")
+        self.wait(lambda: self.is_delivered("service-extra"), "service extra being delivered")
+        self.wait(lambda: self.is_delivered(""), "the sync of the fleet ending")
+        assert self.app()["status"]["operationState"]["startedAt"] > began
+        assert self.health("service-other") == "Suspended", self.show()
+        self.record("a service without pods is Suspended, and the fleet's sync ends", message=message)
+        self._suspend_cluster("other", False)
+        self.wait(lambda: self.health("service-other") == "Healthy", "service other being Healthy")
+
+    def _suspend_cluster(self, name: str, suspend: bool) -> None:
+        self.cluster.patch("rayservice", name, "apps", {"spec": {"rayClusterConfig": {"suspend": suspend}}})
+
     def remove_a_model(self) -> None:
         def remove(fleet: dict[str, Any]) -> None:
             del fleet["models"]["other"], fleet["services"]["other"]
-            fleet["tenants"]["apps"]["models"] = ["chat"]
+            fleet["tenants"]["apps"]["models"] = ["chat", "extra"]
 
         generation = self.service("chat")["metadata"]["generation"]
         self.repository.edit(remove, "Remove a model")
@@ -316,3 +348,34 @@ class Scenario:
         left = [item["metadata"]["name"] for item in self.cluster.all("PersistentVolumeClaim", "apps")]
         assert "other-weights" in left
         self.record("a removed model is pruned, and its weights stay", claims=left)
+
+    def use_an_application_set(self) -> None:
+        """It adopts the objects, reverts an edit by hand, and removes the objects of a removed model."""
+
+        def remove(fleet: dict[str, Any]) -> None:
+            del fleet["models"]["extra"], fleet["services"]["extra"]
+            fleet["tenants"]["apps"]["models"] = ["chat"]
+
+        self._forget_applications()
+        self.repository.edit(lambda fleet: fleet["gitops"].update(kind="ApplicationSet"), "Use an ApplicationSet")
+        self.cluster.kubectl("apply", "-f", str(self.repository.tree / "acme/argocd/root.yaml"))
+        releases = ("platform", "tenant-apps", "service-chat", "service-extra", "gateway")
+        self.wait(lambda: all(self.is_steady(name) for name in releases), "all Applications being Synced and Healthy")
+        self.record("an ApplicationSet makes the Applications", applications=list(releases))
+        self._edit_by_hand()
+        self.record("an Application of an ApplicationSet reverts an edit by hand")
+        self.repository.edit(remove, "Remove a model of the ApplicationSet")
+        self.wait(lambda: not self.app("service-extra"), "the Application being removed")
+        self.wait(lambda: not self.service("extra"), "the RayService being removed")
+        self.wait(lambda: self.is_steady("service-chat") and self.is_steady("gateway"), "the others being Healthy")
+        left = [item["metadata"]["name"] for item in self.cluster.all("PersistentVolumeClaim", "apps")]
+        assert "extra-weights" in left
+        self.record("a model removed from an ApplicationSet is pruned, and its weights stay", claims=left)
+
+    def _forget_applications(self) -> None:
+        """Delete the Applications, and keep their objects."""
+        for name in sorted(self.names()):
+            full = f"{ROOT}-{name}".rstrip("-")
+            self.cluster.patch("application", full, NAMESPACE, {"metadata": {"finalizers": None}})
+            self.cluster.delete("application", full, NAMESPACE)
+        self.wait(lambda: not self.names(), "the Applications being deleted")

@@ -65,3 +65,9 @@ syncOptions:
 argocd.argoproj.io/compare-options: ServerSideDiff=true
 {{- end }}
 {{- end }}
+
+{{- /* Finalizers of the Applications of releases. */ -}}
+{{- define "argocd.finalizers" -}}
+# Without it the objects of a removed model stay. In the background: with Redis, KubeRay needs a Secret until the end.
+- resources-finalizer.argocd.argoproj.io/background
+{{- end }}

@@ -57,6 +57,6 @@ class Gitops(Record):
     project: Name = "default"
     """AppProject of the root Application, which installs the others."""
     kind: Literal["Applications", "ApplicationSet"] = "Applications"
-    """Form of the Applications; an ApplicationSet needs progressive syncs, and does not revert manual changes."""
+    """Form of the Applications; an ApplicationSet needs progressive syncs. Both revert manual changes."""
     manage_health: bool = False
     """Add the health checks to `argocd-cm`. Default: add them yourself, once."""

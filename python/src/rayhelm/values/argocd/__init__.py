@@ -34,8 +34,9 @@ class ArgocdValues(Values):
     and keeps its objects."""
     kind: Literal["Applications", "ApplicationSet"] = "Applications"
     """`Applications`: one Application for each release, ordered by sync waves. `ApplicationSet`: an ApplicationSet
-    makes them, ordered by progressive syncs, which the ApplicationSet controller has to enable; Argo CD then does not
-    revert manual changes."""
+    makes them, ordered by progressive syncs, which the ApplicationSet controller has to enable. Both revert manual
+    changes, and remove the objects of a removed release. Argo CD keeps an ApplicationSet that the release no longer
+    has: its services would be deleted with it."""
     project: Project = Project()
     """AppProjects: what the Applications may install."""
     sync: Sync = Sync()
