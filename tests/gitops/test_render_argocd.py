@@ -13,7 +13,10 @@ from rayhelm.render.files import build_files, render_loaded_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import parse_fleet
 from rayhelm.values.argocd import ArgocdValues
-from rayhelm.versions import versions
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
+from rayhelm.versions import get_kuberay_namespace, versions
 from unit.command import run
 
 FLEETS = charts_dir().parent / "values"
@@ -53,6 +56,29 @@ def test_operators_of_a_fleet_have_the_version_of_its_cluster() -> None:
     fleet = fleet_of("single-gpu", GITOPS)
     fleet["clusters"]["main"]["kuberay"] = "1.6.2"
     assert argocd_values(fleet).operators["kuberay"].version == "1.6.2"
+
+
+@pytest.mark.parametrize("namespace", ["", "ray"])
+def test_releases_allow_the_namespace_in_which_argocd_installs_kuberay(namespace: str) -> None:
+    fleet = fleet_of("multi-node", GITOPS)
+    fleet["clusters"]["main"] |= {"kuberayOperator": {"namespace": namespace}} if namespace else {}
+    rendered = render_loaded_fleet(parse_fleet(parse_document(yaml.safe_dump(fleet), "fleet.yaml")))
+    assert rendered.argocd
+    wanted = namespace or get_kuberay_namespace()
+    assert rendered.argocd.operators["kuberay"].namespace == wanted
+    seen = set()
+    for release in rendered.releases:
+        seen.add(release.chart)
+        match release.values:
+            case RayServiceValues() as values:
+                assert values.network_policy.operator.namespace == wanted
+            case TenantValues() as values:
+                operators = [each for each in values.network_policy.allowed.namespaces if each.endswith(":8265")]
+                assert operators == [f"{wanted}:8265"]
+            case PlatformValues() as values:
+                assert values.metrics.scraping.kuberay_namespace == wanted
+    assert seen >= {"ray-service", "tenant", "platform"}
+    assert f"`{wanted}` (`app.kubernetes.io/component=kuberay-operator`)" in build_files(rendered)["network.md"]
 
 
 @pytest.mark.parametrize("name", sorted(versions().charts))

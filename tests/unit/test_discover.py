@@ -29,7 +29,7 @@ models:
   chat: {source: Qwen/Qwen3-0.6B, context: 4096, unpinnedReason: a test of discover}
 """
 OPERATOR = {
-    "metadata": {"name": "kuberay-operator"},
+    "metadata": {"name": "kuberay-operator", "namespace": "kuberay-system"},
     "spec": {
         "selector": {},
         "template": {"spec": {"containers": [{"image": "quay.io/kuberay/operator:v1.6.2"}]}},
@@ -115,11 +115,27 @@ def test_discover_reads_versions_and_addresses_of_the_api_server() -> None:
     assert settings == {"kubernetes": "1.36", "kuberay": "1.6.2", "apiServer": {"cidrs": cidrs}}
 
 
+def test_discover_writes_another_namespace_of_the_operator() -> None:
+    operator = {**OPERATOR, "metadata": {"name": "kuberay-operator", "namespace": "ray"}}
+    found = discover(cluster_with([node()], **{"/apis/apps/v1/deployments": {"items": [operator]}}), KNOWN)
+    text = written(found) + MODELS
+    assert "kuberayOperator: {namespace: ray}" in text
+    assert load(text).fleet.clusters["main"].kuberay_operator.namespace == "ray"
+
+
 @pytest.mark.parametrize(
     ("answers", "note"),
     [
         ({"/version": {"major": "1", "minor": "29"}}, "kubernetes: the cluster has 1.29"),
         ({"/apis/apps/v1/deployments": {"items": []}}, "kuberay: no Deployment"),
+        (
+            {
+                "/apis/apps/v1/deployments": {
+                    "items": [OPERATOR, {**OPERATOR, "metadata": {"name": "other", "namespace": "ray"}}]
+                }
+            },
+            "kuberayOperator.namespace: operators run in several: kuberay-system, ray",
+        ),
     ],
 )
 def test_discover_notes_what_it_cannot_write(answers: Object, note: str) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.cluster.kinds import CONFIG_MAPS, NETWORK_POLICIES, NODES, RENDERED, RESOURCE_QUOTAS
+from rayhelm.cluster.kinds import CONFIG_MAPS, DEPLOYMENTS, NETWORK_POLICIES, NODES, RENDERED, RESOURCE_QUOTAS
 from rayhelm.cluster.reader import ClusterReader
 from rayhelm.cluster.recorded import RecordedTransport
 from rayhelm.doctor.access import build_manifests, list_kinds
 from rayhelm.doctor.check import load_checks
+from rayhelm.doctor.checks import kuberay_operator
 from rayhelm.doctor.facts import Facts
 from rayhelm.doctor.finding import CheckState, Finding, Severity
 from rayhelm.doctor.plant import Plant
@@ -165,7 +166,7 @@ COMPONENT = "app.kubernetes.io/component"
         ("kuberay-system", {COMPONENT: "kuberay-operator", "app.kubernetes.io/name": "ours"}, ""),
         ("kuberay-system", {COMPONENT: "ours", "app.kubernetes.io/name": "kuberay-operator"}, f"{COMPONENT}: ours"),
         ("kuberay-system", {"app.kubernetes.io/name": "ours"}, f"{COMPONENT}: LABEL OF YOUR OPERATOR"),
-        ("ray", {COMPONENT: "kuberay-operator"}, "namespace: ray\n"),
+        ("ray", {COMPONENT: "kuberay-operator"}, "namespace: ray"),
     ],
     ids=["chart", "name-override", "component-override", "no-component", "other-namespace"],
 )
@@ -179,6 +180,18 @@ def test_operator_that_no_head_allows_is_found(
     findings = world.examine("operator-access").findings
     assert len(findings) == (len(list(list_head_policies(world))) if fix else 0)
     assert all(fix in finding.fix for finding in findings)
+
+
+def test_operator_outside_the_namespace_of_the_fleet_file_is_found() -> None:
+    labels = {"app.kubernetes.io/name": "kuberay-operator"}
+    operator = operator_deployment("ray", labels) | {"status": {"availableReplicas": 1}}
+    operator["metadata"] |= {"labels": labels}
+    rendered = render_fleet(charts_dir().parent / "values/single-gpu/fleet.yaml")
+    reader = ClusterReader(RecordedTransport({DEPLOYMENTS.path(): {"items": [operator]}}))
+    found = list(kuberay_operator.CHECK.find(Facts(reader, rendered, "main")))
+    (finding,) = [each for each in found if "namespace" in each.evidence]
+    assert finding.evidence == "it runs in namespace ray; the fleet file says kuberay-system"
+    assert finding.fix == "clusters:\n  main: {kuberayOperator: {namespace: ray}}"
 
 
 @pytest.mark.parametrize(("labels", "count"), [({COMPONENT: "kuberay-operator"}, 0), ({"app": "other"}, 1)])

@@ -188,6 +188,18 @@ def test_plan_warns_of_overrides_that_no_release_has() -> None:
         ("gateway", "{replicas: 3}", "replicas", "clusters.main.gateway.replicas"),
         ("gateway", "{tenants: {apps: {concurrency: 3}}}", "tenants.apps.concurrency", "tenants.apps.concurrency"),
         ("cluster", "{nvidia: {enabled: true}}", "nvidia.enabled", "clusters.main.gpuOperator"),
+        (
+            "service",
+            "{networkPolicy: {operator: {namespace: ray}}}",
+            "networkPolicy.operator.namespace",
+            "clusters.main.kuberayOperator.namespace",
+        ),
+        (
+            "cluster",
+            "{metrics: {scraping: {kuberayNamespace: ray}}}",
+            "metrics.scraping.kuberayNamespace",
+            "clusters.main.kuberayOperator.namespace",
+        ),
         ("tenant", "{namespace: {name: other}}", "namespace.name", "tenants.apps.namespace"),
         ("tenant", "{access: {editors: {groups: [a]}}}", "access.editors", "tenants.apps.access.editors"),
         ("tenant", "{quota: {gpus: {nvidia.com/gpu: {planned: 9}}}}", "quota.gpus", "tenants.apps.gpus"),
@@ -199,6 +211,24 @@ def test_override_of_a_planned_value_is_refused(part: str, values: str, key: str
     assert problem.message.endswith(f"Use `{field}` of the fleet file")
     lines = text(**{part: values}).splitlines()
     assert values in lines[(problem.line or 0) - 1]
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("service", "{networkPolicy: {operator: {namespace: ray}}}"),
+        ("cluster", "{metrics: {scraping: {kuberayNamespace: ray}}}"),
+    ],
+)
+def test_fix_names_the_namespace_of_the_operator(part: str, values: str) -> None:
+    problem = refuse(**{part: values})
+    assert "namespace: ray" in str(problem.fix)
+
+
+def test_override_may_leave_the_operator_to_its_own_service_monitor() -> None:
+    rendered = render(cluster='{metrics: {scraping: {kuberayNamespace: ""}}}')
+    (platform,) = [each.values for each in rendered.releases if isinstance(each.values, PlatformValues)]
+    assert platform.metrics.scraping.kuberay_namespace == ""
 
 
 TLS = "host: ai.example.com\n      tls: {secrets: [a], cidrs: [203.0.113.0/24]}"

@@ -111,6 +111,7 @@ def test_inspect_cluster_returns_server_context_version_and_addresses(kubectl: A
     found = inspect_cluster(kubectl())
     assert (found.server, found.context, found.kuberay) == ("https://there", "trial", "1.6.2")
     assert found.api_servers == ("10.0.0.1/32",)
+    assert found.operator_namespace == "kuberay"
 
 
 def test_inspect_cluster_finds_the_version_by_fields_of_the_crd(kubectl: Answers) -> None:

@@ -1,5 +1,6 @@
 """CPU stand-ins on a cluster: values of every reference fleet."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -39,6 +40,19 @@ def fleet(name: str) -> Rendered:
     return render_fleet(VALUES / name / "fleet.yaml")
 
 
+def test_stand_ins_allow_the_operator_of_the_cluster() -> None:
+    rendered, cluster = fleet("multi-node"), replace(CLUSTER, operator_namespace="ray")
+    for release in rendered.releases:
+        match release.values:
+            case RayServiceValues() as values:
+                architectures = {plan.served_as: plan.architecture for plan in rendered.plan.of_service(release.name)}
+                policy = adapt_service(values, architectures, cluster).values.network_policy
+                assert policy.operator.namespace == "ray"
+                assert policy.operator.pod_labels == values.network_policy.operator.pod_labels
+            case TenantValues() as values:
+                assert "ray:8265" in adapt_tenant(values, cluster).network_policy.allowed.namespaces
+
+
 def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
     match release.values:
         case RayServiceValues() as values:
@@ -47,7 +61,7 @@ def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
         case GatewayValues() as values:
             return adapt_gateway(values, CLUSTER)
         case TenantValues() as values:
-            return adapt_tenant(values)
+            return adapt_tenant(values, CLUSTER)
         case PlatformValues() as values:
             return adapt_platform(values, CLUSTER)
     raise AssertionError(release.chart)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from rayhelm.errors import Fix
-from rayhelm.versions import versions
+from rayhelm.versions import get_kuberay_namespace, versions
 
 __all__ = [
     "find_built_prometheus",
@@ -108,7 +108,7 @@ def how_to_get_kuberay(version: str) -> str:
     install = (
         "helm repo add kuberay https://ray-project.github.io/kuberay-helm/\n"
         f"helm install kuberay-operator kuberay/kuberay-operator --version {version}"
-        " --namespace kuberay-system --create-namespace"
+        f" --namespace {get_kuberay_namespace()} --create-namespace"
     )
     return _choose(f"{install}\n# or a cluster that has it: make node", lambda: install)
 

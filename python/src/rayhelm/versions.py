@@ -16,6 +16,7 @@ __all__ = [
     "Python",
     "Supported",
     "Versions",
+    "get_kuberay_namespace",
     "is_at_least",
     "versions",
 ]
@@ -135,6 +136,11 @@ class Versions(Closed):
 def versions() -> Versions:
     """Return the versions, validated on first use."""
     return Versions.model_validate(yaml.safe_load(files("rayhelm").joinpath("data/versions.yaml").read_bytes()))
+
+
+def get_kuberay_namespace() -> str:
+    """Return the default namespace of the KubeRay operator."""
+    return versions().charts["kuberay"].namespace
 
 
 def is_at_least(version: str, minimum: str) -> bool:

@@ -81,7 +81,7 @@ class Scenario:
     def is_delivered(self, name: str) -> bool:
         return self.sync(name) == "Synced" and self.health(name) == "Healthy" and self.phase(name) == "Succeeded"
 
-    def is_steady(self, name: str) -> bool:
+    def is_current(self, name: str) -> bool:
         """Synced and Healthy; an Application that adopts equal objects needs no sync."""
         return self.sync(name) == "Synced" and self.health(name) == "Healthy"
 
@@ -360,14 +360,14 @@ class Scenario:
         self.repository.edit(lambda fleet: fleet["gitops"].update(kind="ApplicationSet"), "Use an ApplicationSet")
         self.cluster.kubectl("apply", "-f", str(self.repository.tree / "acme/argocd/root.yaml"))
         releases = ("platform", "tenant-apps", "service-chat", "service-extra", "gateway")
-        self.wait(lambda: all(self.is_steady(name) for name in releases), "all Applications being Synced and Healthy")
+        self.wait(lambda: all(self.is_current(name) for name in releases), "all Applications being Synced and Healthy")
         self.record("an ApplicationSet makes the Applications", applications=list(releases))
         self._edit_by_hand()
         self.record("an Application of an ApplicationSet reverts an edit by hand")
         self.repository.edit(remove, "Remove a model of the ApplicationSet")
         self.wait(lambda: not self.app("service-extra"), "the Application being removed")
         self.wait(lambda: not self.service("extra"), "the RayService being removed")
-        self.wait(lambda: self.is_steady("service-chat") and self.is_steady("gateway"), "the others being Healthy")
+        self.wait(lambda: self.is_current("service-chat") and self.is_current("gateway"), "the others being Healthy")
         left = [item["metadata"]["name"] for item in self.cluster.all("PersistentVolumeClaim", "apps")]
         assert "extra-weights" in left
         self.record("a model removed from an ApplicationSet is pruned, and its weights stay", claims=left)

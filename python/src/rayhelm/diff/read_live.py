@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rayhelm.advice import how_to_get_kuberay
 from rayhelm.cluster.fields import parse_objects
 from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES, Kind
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError
@@ -10,6 +11,7 @@ from rayhelm.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.forecast.service import LiveCluster, LiveService
 from rayhelm.forecast.stored import store
+from rayhelm.versions import versions
 
 __all__ = ["read_live"]
 
@@ -116,5 +118,5 @@ def _read(reader: ClusterReader, kind: Kind, namespace: str, notes: list[str]) -
     except AbsentError:
         raise MissingError(
             f"cluster {reader.name} has no kind {kind.name}: KubeRay is not installed",
-            "helm install kuberay-operator kuberay/kuberay-operator    # or compare two fleet files",
+            f"{how_to_get_kuberay(versions().kuberay.default)}\n# or compare two fleet files",
         ) from None

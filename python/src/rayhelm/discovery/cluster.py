@@ -13,6 +13,7 @@ from rayhelm.discovery.machine import Machine, Unusable, read_machine
 from rayhelm.discovery.pools import FoundPool, group_machines
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.pools import Cluster
+from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["Discovery", "discover"]
 
@@ -78,16 +79,24 @@ def _read_versions(reader: ClusterReader, settings: dict[str, Any], notes: list[
     except ForbiddenError:
         notes.append("kuberay: not read, because this account may not list deployments")
         return
-    pods = [operator["spec"]["template"]["spec"] for operator in parse_objects(DEPLOYMENTS, operators)[0]]
+    found = parse_objects(DEPLOYMENTS, operators)[0]
+    _read_operator_namespace({operator["metadata"].get("namespace", "") for operator in found}, settings, notes)
+    pods = [operator["spec"]["template"]["spec"] for operator in found]
     images = [pod["containers"][0].get("image", "") for pod in pods]
     tags = {match[1] for image in images if (match := re.search(r":v?([0-9]+\.[0-9]+\.[0-9]+)", image))}
     if len(tags) == 1:
         _set_supported(settings, notes, "kuberay", tags.pop())
     else:
-        found = (
-            f"several versions: {', '.join(sorted(tags))}" if tags else "no Deployment of the chart kuberay-operator"
-        )
-        notes.append(f"kuberay: {found}")
+        text = f"several versions: {', '.join(sorted(tags))}" if tags else "no Deployment of the chart kuberay-operator"
+        notes.append(f"kuberay: {text}")
+
+
+def _read_operator_namespace(namespaces: set[str], settings: dict[str, Any], notes: list[str]) -> None:
+    """Name another namespace than the default one."""
+    if len(namespaces) > 1:
+        notes.append(f"kuberayOperator.namespace: operators run in several: {', '.join(sorted(namespaces))}")
+    elif namespaces and namespaces != {get_kuberay_namespace()}:
+        settings["kuberayOperator"] = {"namespace": namespaces.pop()}
 
 
 def _set_supported(settings: dict[str, Any], notes: list[str], key: str, version: str) -> None:

@@ -13,6 +13,7 @@ from rayhelm.cluster.fields import MalformedError, parse_object, parse_objects
 from rayhelm.cluster.kinds import Kind
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ReadError
 from rayhelm.errors import RayhelmError
+from rayhelm.versions import get_kuberay_namespace
 
 if TYPE_CHECKING:
     from rayhelm.cost.client import PrometheusClient
@@ -87,6 +88,13 @@ class Facts:
         if self.rendered:
             found |= {each.namespace for each in self.rendered.releases if each.cluster == self.region}
         return found - {""}
+
+    @property
+    def kuberay_namespace(self) -> str:
+        """Namespace of the KubeRay operator by the fleet file, else the default one."""
+        if not self.rendered:
+            return get_kuberay_namespace()
+        return self.rendered.loaded.fleet.clusters[self.region].kuberay_operator.namespace
 
     @cached_property
     def manifests(self) -> "list[Object]":

@@ -43,6 +43,8 @@ class ClusterFacts:
     api_servers: tuple[str, ...]
     """CIDRs."""
     nodes: tuple[Object, ...]
+    operator_namespace: str = ""
+    """Namespace of its operator."""
 
     def list_images(self) -> set[str]:
         """Return the images that every node has; a kubelet reports its 50 largest ones."""
@@ -70,7 +72,7 @@ def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
     """Read the facts of the cluster. Raises MissingError if there is no cluster or no KubeRay on it."""
     server, context = check_reachable(kubectl)
     version = _find_kuberay_version(kubectl)
-    _check_operator(kubectl, version)
+    operator_namespace = _find_operator_namespace(kubectl, version)
     slices = kubectl.get("endpointslices", "--selector=kubernetes.io/service-name=kubernetes", namespace="default")
     addresses = {
         f"{address}/{128 if item['addressType'] == 'IPv6' else 32}"
@@ -78,7 +80,8 @@ def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
         for endpoint in item.get("endpoints") or ()
         for address in endpoint["addresses"]
     }
-    return ClusterFacts(server, context, version, tuple(sorted(addresses)), tuple(kubectl.get("nodes")["items"]))
+    nodes = tuple(kubectl.get("nodes")["items"])
+    return ClusterFacts(server, context, version, tuple(sorted(addresses)), nodes, operator_namespace)
 
 
 def refuse_other_rehearsal(kubectl: Kubectl) -> None:
@@ -164,13 +167,16 @@ def _find_kuberay_version(kubectl: Kubectl) -> str:
     raise MissingError("the cluster's KubeRay is older than 1.6.2, by its CRDs", how_to_get_kuberay("1.7.0"))
 
 
-def _check_operator(kubectl: Kubectl, version: str) -> None:
+def _find_operator_namespace(kubectl: Kubectl, version: str) -> str:
+    """Return the namespace of the operator that runs. Raises MissingError if none does."""
     deployments = kubectl.get("deployments", "--all-namespaces")["items"]
     operators = [item for item in deployments if "kuberay-operator" in _list_names(item)]
-    if not any(item.get("status", {}).get("availableReplicas") for item in operators):
-        where = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in operators)
-        state = f"{where} has no available pod" if where else "there is no Deployment kuberay-operator"
-        raise MissingError(f"the KubeRay operator does not run on the cluster: {state}", how_to_get_kuberay(version))
+    for item in operators:
+        if item.get("status", {}).get("availableReplicas"):
+            return str(item["metadata"]["namespace"])
+    where = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in operators)
+    state = f"{where} has no available pod" if where else "there is no Deployment kuberay-operator"
+    raise MissingError(f"the KubeRay operator does not run on the cluster: {state}", how_to_get_kuberay(version))
 
 
 def _list_names(deployment: Object) -> set[str]:

@@ -100,6 +100,7 @@ def build_scenario(kubectl: Kubectl, old: Rendered, new: Rendered | None, option
         image=RayImage(repository=repository, tag=tag, includes_rayhelm=True),
         haproxy=options.gateway_image or (NODE_GATEWAY_IMAGE if NODE_GATEWAY_IMAGE in found.list_images() else ""),
         api_servers=found.api_servers,
+        operator_namespace=found.operator_namespace,
     )
     first = remove_external(build_stand_ins(old, stand_in_cluster, cluster=options.cluster, services=options.services))
     if not first.targets:

@@ -78,7 +78,7 @@ def build_stand_ins(
                     replace(release, values=_adapt_gateway(adapt_gateway(values, stand_in_cluster, replicas=gateways)))
                 )
             case TenantValues():
-                releases.append(replace(release, values=adapt_tenant(values)))
+                releases.append(replace(release, values=adapt_tenant(values, stand_in_cluster)))
             case PlatformValues():
                 releases.append(replace(release, values=adapt_platform(values, stand_in_cluster)))
     return StandInSet(tuple(releases), tuple(_list_targets(releases, rendered)), tuple(notes), own)

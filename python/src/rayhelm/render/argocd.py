@@ -131,16 +131,19 @@ def _build_operators(loaded: LoadedFleet, section: Gitops, clusters: Sequence[st
                     chart=pinned.chart,
                     version=version,
                     release=pinned.chart,
-                    namespace=_find_namespace(name, cluster, loaded) or pinned.namespace,
+                    namespace=_choose_namespace(name, cluster, loaded) or pinned.namespace,
                     wave=pinned.wave,
                     values={**pinned.values, **_build_operator_values(name, cluster, loaded)},
                 ),
             )
 
 
-def _find_namespace(name: str, cluster: str, loaded: LoadedFleet) -> str:
-    operator = loaded.fleet.clusters[cluster].gpu_operator
-    return operator.namespace if name == "gpu-operator" and operator else ""
+def _choose_namespace(name: str, cluster: str, loaded: LoadedFleet) -> str:
+    """Return the namespace that the fleet decides; empty if it decides none."""
+    declared = loaded.fleet.clusters[cluster]
+    if name == "kuberay":
+        return declared.kuberay_operator.namespace
+    return declared.gpu_operator.namespace if name == "gpu-operator" and declared.gpu_operator else ""
 
 
 def _build_operator_values(name: str, cluster: str, loaded: LoadedFleet) -> Mapping[str, object]:

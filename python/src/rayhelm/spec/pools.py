@@ -16,6 +16,7 @@ from rayhelm.spec.redis import Cidr, Redis, SecretKey
 from rayhelm.spec.remotes import RemoteAuthority
 from rayhelm.spec.tracing import Tracing
 from rayhelm.spec.units import Bandwidth, Bytes, Duration, PricePerHour
+from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["Cluster", "Host", "Network", "Pool", "Sharing"]
 
@@ -46,6 +47,14 @@ class Weights(Record):
         default=None, examples=[{"region": "eu-central-1", "credentialsSecret": "bucket-reader"}]
     )
     """Store of the models whose `source` is a bucket."""
+
+
+class KubeRayOperator(Record):
+    """The KubeRay operator."""
+
+    namespace: Name = get_kuberay_namespace()
+    """Its namespace: the only one whose pods may connect to the heads, and where Prometheus looks for it. Argo CD
+    installs it there (`gitops.operators`)."""
 
 
 class GpuOperator(Record):
@@ -85,6 +94,7 @@ class Cluster(Record):
 
     kuberay: Literal["1.7.0", "1.6.2"] = "1.7.0"
     """Version of the KubeRay operator; it decides rules, fields and forecasts."""
+    kuberay_operator: KubeRayOperator = KubeRayOperator()
     kubernetes: Literal["1.31", "1.32", "1.33", "1.34", "1.35", "1.36"] = "1.36"
     """Minor version of Kubernetes. Before 1.34, objects are checked against its schemas, and nothing was run; the plan
     says what has no effect there."""

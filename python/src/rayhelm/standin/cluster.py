@@ -64,6 +64,8 @@ class StandInCluster:
     """Image of HAProxy, `repository:tag`; empty for the chart's own."""
     api_servers: tuple[str, ...] = ()
     """Addresses of the Kubernetes API, as CIDRs."""
+    operator_namespace: str = ""
+    """Namespace of its operator; empty for the one of the values."""
 
 
 def adapt_service(
@@ -85,6 +87,8 @@ def adapt_service(
     serve = {"applications": applications, "custom_applications": custom}
     policy = values.network_policy
     api = policy.api_server.model_copy(update={"cidrs": list(cluster.api_servers) or policy.api_server.cidrs})
+    namespace = cluster.operator_namespace or policy.operator.namespace
+    operator = policy.operator.model_copy(update={"namespace": namespace})
     changed = small.values.model_copy(
         update={
             "kuberay": KubeRay.model_validate({"version": cluster.kuberay}),
@@ -93,7 +97,7 @@ def adapt_service(
             "serve": small.values.serve.model_copy(update=serve),
             "worker_groups": {GROUP: _build_group(values, models=len(models), custom=len(custom), workers=workers)},
             "autoscaler": _adapt_autoscaler(values.autoscaler),
-            "network_policy": policy.model_copy(update={"api_server": api}),
+            "network_policy": policy.model_copy(update={"api_server": api, "operator": operator}),
         }
     )
     return StandIn(changed, small.families, small.notes)
@@ -119,10 +123,14 @@ def adapt_gateway(values: GatewayValues, cluster: StandInCluster, *, replicas: i
     )
 
 
-def adapt_tenant(values: TenantValues) -> TenantValues:
+def adapt_tenant(values: TenantValues, cluster: StandInCluster) -> TenantValues:
     """Return values of chart `tenant` without GPU quotas; quotas of pods, objects and storage stay as they are."""
     quota = values.quota.model_copy(update={"gpus": {}, "priority_classes": {}})
-    return values.model_copy(update={"quota": quota})
+    policy = values.network_policy
+    operator = [f"{cluster.operator_namespace}:8265"] if cluster.operator_namespace else []
+    namespaces = list(dict.fromkeys([*policy.allowed.namespaces, *operator]))
+    allowed = policy.allowed.model_copy(update={"namespaces": namespaces})
+    return values.model_copy(update={"quota": quota, "network_policy": policy.model_copy(update={"allowed": allowed})})
 
 
 def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformValues:

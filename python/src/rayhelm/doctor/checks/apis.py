@@ -9,7 +9,7 @@ from rayhelm.doctor.finding import Finding, Severity
 
 _ALWAYS = {("ray.io/v1", "RayService"), ("ray.io/v1", "RayCluster")}
 _SOURCES = {
-    "ray.io": "helm install kuberay-operator kuberay/kuberay-operator -n kuberay-system --create-namespace",
+    "ray.io": "helm install kuberay-operator kuberay/kuberay-operator -n {kuberay} --create-namespace",
     "keda.sh": "helm install keda kedacore/keda -n keda --create-namespace",
     "monitoring.coreos.com": "helm install kube-prometheus-stack prometheus-community/kube-prometheus-stack"
     " -n monitoring --create-namespace",
@@ -19,7 +19,7 @@ _SOURCES = {
     " --set crds.enabled=true",
     "nvidia.com": "helm install gpu-operator nvidia/gpu-operator -n gpu-operator --create-namespace",
 }
-"""How to install the CRDs of an API group."""
+"""How to install the CRDs of an API group; `{kuberay}` is the namespace of the KubeRay operator."""
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
@@ -36,7 +36,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 object=f"{version} {kind}",
                 evidence=f"the API server does not serve it at {_path(version)}",
                 cause="the CRD is not installed, or has another version; the objects of this kind cannot be applied",
-                fix=_SOURCES.get(group, f"kubectl api-resources --api-group={group}    # install what provides it"),
+                fix=_SOURCES.get(
+                    group, f"kubectl api-resources --api-group={group}    # install what provides it"
+                ).replace("{kuberay}", facts.kuberay_namespace),
             )
 
 

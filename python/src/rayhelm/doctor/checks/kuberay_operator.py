@@ -1,11 +1,11 @@
-"""The KubeRay operator runs, in the version that the fleet was rendered for."""
+"""The KubeRay operator runs, in the version and in the namespace that the fleet was rendered for."""
 
 import re
 from collections.abc import Iterator
 
 from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES
 from rayhelm.doctor.check import Check
-from rayhelm.doctor.facts import Facts, Object, labels_of
+from rayhelm.doctor.facts import Facts, Object, labels_of, namespace_of
 from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
@@ -23,6 +23,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     if not operators:
         yield from find_in_each(facts.get_all(RAY_SERVICES), lambda item: _find_unseen(item, facts))
     yield from _find_versions(facts, operators)
+    yield from _find_elsewhere(facts, operators)
 
 
 def _find_without_pods(operator: Object) -> Iterator[Finding]:
@@ -45,8 +46,8 @@ def _find_unseen(item: Object, facts: Facts) -> Iterator[Finding]:
             evidence=f"generation {item['metadata']['generation']}, but the operator has seen {seen}; no Deployment"
             " of the KubeRay operator was found",
             cause="the KubeRay operator does not run",
-            fix="helm install kuberay-operator kuberay/kuberay-operator -n kuberay-system --create-namespace"
-            f" --version {versions().kuberay.default}",
+            fix=f"helm install kuberay-operator kuberay/kuberay-operator -n {facts.kuberay_namespace}"
+            f" --create-namespace --version {versions().kuberay.default}",
         )
 
 
@@ -65,8 +66,9 @@ def _find_versions(facts: Facts, operators: list[Object]) -> Iterator[Finding]:
                 object=name,
                 evidence=f"KubeRay {version}; tested: {', '.join(versions().kuberay.supported)}",
                 cause="rayhelm was not tested with this version of KubeRay",
-                fix=f"helm upgrade kuberay-operator kuberay/kuberay-operator -n kuberay-system --version"
-                f" {planned or versions().kuberay.default}    # no edit of a RayService at the same time",
+                fix="helm upgrade kuberay-operator kuberay/kuberay-operator"
+                f" -n {_find_namespace(name, operators) or facts.kuberay_namespace}"
+                f" --version {planned or versions().kuberay.default}    # no edit of a RayService at the same time",
             )
         elif planned and version != planned:
             yield Finding(
@@ -76,6 +78,24 @@ def _find_versions(facts: Facts, operators: list[Object]) -> Iterator[Finding]:
                 severity=Severity.warning,
                 fix=f"clusters:\n  {facts.region}: {{kuberay: {version}}}",
             )
+
+
+def _find_namespace(name: str, operators: list[Object]) -> str:
+    return next((namespace_of(item) for item in operators if name_object(item) == name), "")
+
+
+def _find_elsewhere(facts: Facts, operators: list[Object]) -> Iterator[Finding]:
+    """Find operators in another namespace than that of the fleet file, if none is in it."""
+    namespaces = sorted({namespace_of(item) for item in operators})
+    if not facts.rendered or not operators or facts.kuberay_namespace in namespaces:
+        return
+    yield Finding(
+        object=name_object(operators[0]),
+        evidence=f"it runs in namespace {namespaces[0]}; the fleet file says {facts.kuberay_namespace}",
+        cause="NetworkPolicies allow the KubeRay operator and Prometheus finds it only in the namespace of the fleet"
+        " file: a new Ray cluster never becomes ready, and the operator has no metrics",
+        fix=f"clusters:\n  {facts.region}: {{kuberayOperator: {{namespace: {namespaces[0]}}}}}",
+    )
 
 
 def _is_operator(item: Object) -> bool:
@@ -118,6 +138,12 @@ CHECK = Check(
         Plant(
             "The operator is of an untested version",
             r"KubeRay 1\.4\.0; tested",
+            "Deployment gateway/kuberay-operator",
+            create=(_OPERATOR,),
+        ),
+        Plant(
+            "The operator runs in another namespace than the fleet file says",
+            r"runs in namespace gateway; the fleet file says kuberay-system",
             "Deployment gateway/kuberay-operator",
             create=(_OPERATOR,),
         ),

@@ -24,11 +24,11 @@ def _find(facts: Facts) -> Iterator[Finding]:
     found = [(namespace_of(item), labels_of(item["spec"]["template"])) for item in operators]
     # An operator outside of the cluster has no Deployment and no pods.
     pods = found or [(namespace_of(item), labels_of(item)) for item in facts.get_all(PODS)]
-    yield from find_in_each(policies, lambda policy: _find_without_access(policy, pods, operators))
+    yield from find_in_each(policies, lambda policy: _find_without_access(policy, pods, operators, facts))
 
 
 def _find_without_access(
-    policy: Object, pods: list[tuple[str, dict[str, str]]], operators: list[Object]
+    policy: Object, pods: list[tuple[str, dict[str, str]]], operators: list[Object], facts: Facts
 ) -> Iterator[Finding]:
     peers = [peer for rule in _list_dashboard_rules(policy) for peer in rule.get("from") or []]
     namespaces = {_name_namespace(peer) for peer in peers}
@@ -37,14 +37,28 @@ def _find_without_access(
         return
     wanted = "; ".join(_describe(peer) for peer in peers)
     namespace, labels = candidates[0] if operators else (sorted(namespaces)[0], {})
-    component = labels.get(_COMPONENT) or "LABEL OF YOUR OPERATOR"
     yield Finding(
         object=name_object(policy),
         evidence=f"port {_DASHBOARD} is open for {wanted}; " + _describe_operators(operators),
         cause="the KubeRay operator cannot reach the dashboard of the head, so a new Ray cluster never becomes ready",
-        fix="networkPolicy:    # values of chart ray-service\n  operator:\n"
-        f"    namespace: {namespace}\n    podLabels: {{{_COMPONENT}: {component}}}",
+        fix=_describe_fix(facts, policy, namespace, labels),
     )
+
+
+def _describe_fix(facts: Facts, policy: Object, namespace: str, labels: Mapping[str, str]) -> str:
+    """Return values of the chart, or keys of the fleet file, whose plan decides the namespace."""
+    component = labels.get(_COMPONENT) or "LABEL OF YOUR OPERATOR"
+    if not facts.rendered:
+        return (
+            "networkPolicy:    # values of chart ray-service\n  operator:\n"
+            f"    namespace: {namespace}\n    podLabels: {{{_COMPONENT}: {component}}}"
+        )
+    fix = f"clusters:\n  {facts.region}: {{kuberayOperator: {{namespace: {namespace}}}}}"
+    if component == "kuberay-operator":
+        return fix
+    service = labels_of(policy).get("app.kubernetes.io/instance", "NAME")
+    operator = f"{{podLabels: {{{_COMPONENT}: {component}}}}}"
+    return f"{fix}\nservices:\n  {service}: {{values: {{networkPolicy: {{operator: {operator}}}}}}}"
 
 
 def _is_operator(item: Object) -> bool:

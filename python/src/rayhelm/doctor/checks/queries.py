@@ -42,7 +42,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
             + (f" and {len(metrics) - _MOST} more" if len(metrics) > _MOST else ""),
             cause=f"Prometheus does not scrape {exporter}, so these show nothing: {', '.join(users[:_MOST])}"
             + (f" and {len(users) - _MOST} more" if len(users) > _MOST else ""),
-            fix=_describe_fix(exporter),
+            fix=_describe_fix(exporter, facts),
         )
 
 
@@ -90,13 +90,13 @@ def _name_exporter(metric: str) -> str:
     return next(name for name, each in load_exporters().items() if each is exporter)
 
 
-def _describe_fix(exporter: str) -> str:
+def _describe_fix(exporter: str, facts: Facts) -> str:
     fixes = {
         "kube-state-metrics": "helm install kube-prometheus-stack prometheus-community/kube-prometheus-stack"
         " -n monitoring",
         "dcgm": "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values"
         " --set dcgmExporter.enabled=true --set dcgmExporter.serviceMonitor.enabled=true",
-        "kuberay": "helm upgrade kuberay-operator kuberay/kuberay-operator -n kuberay-system --reuse-values"
+        "kuberay": f"helm upgrade kuberay-operator kuberay/kuberay-operator -n {facts.kuberay_namespace} --reuse-values"
         " --set metrics.serviceMonitor.enabled=true",
     }
     return fixes.get(

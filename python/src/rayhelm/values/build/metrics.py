@@ -2,7 +2,7 @@
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.prometheus import Prometheus
+from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.platform.metrics import Metrics, ScrapeTarget
 from rayhelm.values.platform.scraping import PlatformScraping
@@ -21,9 +21,13 @@ def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
         services=services,
         gateways={GATEWAY: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
         prometheus_url=prometheus.url if prometheus else "",
-        scraping=_build_scraping(prometheus) if prometheus and services else PlatformScraping(),
+        scraping=_build_scraping(fleet.clusters[cluster], has_services=bool(services)),
     )
 
 
-def _build_scraping(prometheus: Prometheus) -> PlatformScraping:
-    return PlatformScraping(kind=prometheus.scraping, labels=dict(prometheus.scrape_labels))
+def _build_scraping(cluster: Cluster, *, has_services: bool) -> PlatformScraping:
+    namespace = cluster.kuberay_operator.namespace
+    if not cluster.prometheus or not has_services:
+        return PlatformScraping(kuberay_namespace=namespace)
+    kind, labels = cluster.prometheus.scraping, dict(cluster.prometheus.scrape_labels)
+    return PlatformScraping(kind=kind, labels=labels, kuberay_namespace=namespace)

@@ -30,6 +30,8 @@ class PlannedValue(Closed, alias_generator=to_camel):
     """Only the entries of the plan are decided; others may be added to the last map."""
     among: tuple[str, ...] = ()
     """Values that may replace each other."""
+    may_be: tuple[str, ...] = ()
+    """Values that may replace the planned one."""
     where: dict[str, str] = {}
     """Planned values, by key: with another one the plan does not decide this value."""
 
@@ -54,7 +56,7 @@ def list_contradictions(
             continue
         for key in _expand(row.steps, planned, merged, may_add=row.may_add):
             before, after = get_value(planned, key), get_value(merged, key)
-            if before == after or (before in row.among and after in row.among):
+            if before == after or after in row.may_be or (before in row.among and after in row.among):
                 continue
             if not any(other[: len(key)] == key for other in found):
                 found.add(key)

@@ -114,6 +114,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         network_policy=RayNetworkPolicy(
             api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
+            operator=Peer(namespace=cluster.kuberay_operator.namespace, pod_labels=usual.operator.pod_labels),
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_build_redis_egress(find_redis(service, plan, fleet)),
             prometheus_api=build_prometheus_egress(models, cluster),

@@ -5,6 +5,7 @@ from typing import Literal
 from rayhelm.values.common.base import Values
 from rayhelm.values.common.labels import Labels, Namespace
 from rayhelm.values.common.scraping import Interval
+from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["PlatformScraping"]
 
@@ -21,7 +22,7 @@ class PlatformScraping(Values):
     """Labels by which your Prometheus selects the objects."""
     interval: Interval = "15s"
     """Time between scrapes. Keep it below 20 s: vLLM drops its gauges 20 s after the engine becomes idle."""
-    kuberay_namespace: Namespace | Literal[""] = "kuberay-system"
+    kuberay_namespace: Namespace | Literal[""] = get_kuberay_namespace()
     """Namespace of the KubeRay operator. Empty: not scraped here, for example because its chart has a ServiceMonitor
     (`metrics.serviceMonitor.enabled`)."""
     dcgm_exporter: bool = True

@@ -7,6 +7,7 @@ from pydantic import Field
 from rayhelm.values.common.base import Cidr, Name, Port, Values
 from rayhelm.values.common.labels import Namespace
 from rayhelm.values.common.network import Dns, Peer
+from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["Alias", "BucketEgress", "HubEgress", "RayNetworkPolicy"]
 
@@ -101,7 +102,9 @@ class RayNetworkPolicy(Values):
     """Reason why there are none. Required when `enabled` is off."""
     api_server: ApiServerEgress = ApiServerEgress()
     """Kubernetes API, for the autoscaler."""
-    operator: Peer = Peer(namespace="kuberay-system", pod_labels={"app.kubernetes.io/component": "kuberay-operator"})
+    operator: Peer = Peer(
+        namespace=get_kuberay_namespace(), pod_labels={"app.kubernetes.io/component": "kuberay-operator"}
+    )
     """KubeRay operator, which calls the head's dashboard. Check that namespace and labels are those of your operator.
     KubeRay's chart sets this label, also with `nameOverride`; only `componentOverride` changes it."""
     allowed_gateways: dict[Name, Peer] = {}

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
 from rayhelm.values.common.network import Dns, Peer
+from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["AllowedPeers", "ExtraPolicy", "TenantEgress", "TenantNetworkPolicy", "TenantRedis"]
 
@@ -72,7 +73,7 @@ class AllowedPeers(Values):
     namespaces: list[NamespacePort] = [
         "gateway:8000",
         "kube-system:53",
-        "kuberay-system:8265",
+        f"{get_kuberay_namespace()}:8265",
         "monitoring:44217",
         "monitoring:44227",
         "monitoring:8080",
