@@ -188,3 +188,21 @@ def test_second_fleet_in_a_folder_is_refused_and_nothing_is_written(
     assert answer.code == 1
     assert "the folder has the files of fleet `single-gpu`" in answer.err
     assert stamps(folder) == before
+
+
+def test_lint_checks_the_chart_of_argo_cd(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = run(capsys, monkeypatch, "lint", str(folder), "--no-serve")
+    assert answer.code == 0
+    assert "argocd/argocd.yaml: chart argocd renders and passes `helm lint --strict`" in answer.out
+
+
+def test_lint_locates_a_rule_of_the_chart_of_argo_cd(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (folder / "fleet.yaml").read_text()
+    (folder / "fleet.yaml").write_text(text.replace("https://git.example.com", "oci://git.example.com"))
+    answer = run(capsys, monkeypatch, "lint", str(folder), "--no-serve")
+    line = 1 + (folder / "fleet.yaml").read_text().splitlines().index("  repository:")
+    assert f"fleet.yaml:{line}: repository.url: oci://git.example.com/ai/fleets.git: Argo CD takes" in answer.err

@@ -19,6 +19,9 @@
 {{- end }}
 {{- include "argocd.validateUrl" (dict "v" $v "path" (list "repository" "url") "url" .repository.url) }}
 {{- include "argocd.validateUrl" (dict "v" $v "path" (list "charts" "url") "url" .charts.url) }}
+{{- range $name, $operator := .operators }}
+{{- include "argocd.validateUrl" (dict "v" $v "path" (list "operators" $name "url") "url" $operator.url) }}
+{{- end }}
 {{- end }}
 
 {{- /* Takes a dict: v, path of the key (a list), url. */ -}}
@@ -27,7 +30,12 @@
 {{- if hasPrefix "oci://" .url }}
 {{- include "argocd.refuse" (dict "v" .v "id" "url-oci" "words" (dict "path" .path "url" .url "fixed" (trimPrefix "oci://" .url))) }}
 {{- end }}
-{{- if regexMatch "://[^/]*:[^/]*@" .url }}
-{{- include "argocd.refuse" (dict "v" .v "id" "url-password" "words" (dict "path" .path "fixed" (regexReplaceAll "://[^/]*@" .url "://"))) }}
+{{- $authority := regexReplaceAll "^([A-Za-z][A-Za-z0-9+.-]*://)?([^/?#]*).*$" .url "${2}" }}
+{{- $isSsh := or (regexMatch "^(git\\+)?ssh://" .url) (not (contains "://" .url)) }}
+{{- if and (contains "@" $authority) (or (not $isSsh) (regexMatch ":.*@" $authority)) }}
+{{- include "argocd.refuse" (dict "v" .v "id" "url-password" "words" (dict "path" .path "fixed" (regexReplaceAll "^([A-Za-z][A-Za-z0-9+.-]*://)?[^/]*@" .url "${1}"))) }}
+{{- end }}
+{{- if regexMatch "[?#]" .url }}
+{{- include "argocd.refuse" (dict "v" .v "id" "url-query" "words" (dict "path" .path "fixed" (regexReplaceAll "[?#].*$" .url ""))) }}
 {{- end }}
 {{- end }}

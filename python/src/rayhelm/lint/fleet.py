@@ -1,7 +1,7 @@
 """`rayhelm lint` of a fleet: the plan, the charts, the admission policies, and the Serve config by Ray and vLLM."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.lint.admission import check_releases
 from rayhelm.lint.locate import locate, names_in
+from rayhelm.render.argocd import CHART as ARGOCD
+from rayhelm.render.argocd import VALUES_FILE
 from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.render.warnings import list_warnings
@@ -67,7 +69,7 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
     checked = Checked([planned], warnings=[*rendered.plan.all_warnings, *left_open])
     configs: dict[str, str] = {}
     made: list[tuple[Release, Sequence[Mapping[str, Any]]]] = []
-    for release in rendered.releases:
+    for release in (*rendered.releases, *_list_argocd(rendered)):
         try:
             objects = _render_and_lint(release)
             checked.done.append(f"{release.file}: chart {release.chart} renders and passes `helm lint --strict`")
@@ -77,7 +79,8 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
         except MissingError as error:
             checked.not_checked.append(NotChecked(f"charts not checked: {error.what}", error.how, is_required=True))
             break
-        made.append((release, objects))
+        if release.chart != ARGOCD:  # the policies are for objects of the other charts
+            made.append((release, objects))
         if release.chart == CHART:
             configs[release.name] = next(
                 item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService"
@@ -89,6 +92,15 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
     if ask_ray is not False:
         _ask_ray(configs, rendered, checked, is_required=bool(ask_ray))
     return checked
+
+
+def _list_argocd(rendered: Rendered) -> Iterator[Release]:
+    """Yield the release of chart argocd, if the fleet has it."""
+    section = rendered.loaded.fleet.gitops
+    if rendered.argocd and section:
+        kubernetes = max(release.kubernetes for release in rendered.releases)
+        fleet = rendered.plan.fleet
+        yield Release(ARGOCD, fleet, section.namespace, "", rendered.argocd, "Applications", VALUES_FILE, kubernetes)
 
 
 def _locate(problem: Problem, release: Release, loaded: LoadedFleet) -> Problem:

@@ -41,6 +41,9 @@ def names_in(path: str) -> tuple[str, ...]:
 def _list_parts(release: Release, fleet: Fleet) -> Iterator[FleetPath]:
     """Yield the paths of the parts of the fleet that the values of a release come from. The second item of a path is
     the name; the last path is the default."""
+    if release.chart == "argocd":
+        yield from (("gitops", part) for part in ("charts", "clusters", "operators", "repository"))
+        return
     if release.chart == "tenant":
         yield ("tenants", release.name)
         return

@@ -5,12 +5,13 @@ Strict: `replicas: true` is no number and `nodes: "2"` no count. Finite: `1e999`
 
 from typing import Annotated, TypeVar
 
-from pydantic import ConfigDict, Strict
+from pydantic import AfterValidator, ConfigDict, Strict
 
 from rayhelm.closed import ClosedCamel
 from rayhelm.errors import Fix
+from rayhelm.web_url import find_secret_part, hide_secrets, remove_secrets
 
-__all__ = ["ListOf", "Record", "Refusal", "short"]
+__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "short"]
 
 Item = TypeVar("Item")
 
@@ -37,6 +38,17 @@ def short(value: object) -> str:
     """A value as YAML spells it, in one line of a message."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = str(value)
+    text = hide_secrets(str(value))
     text = text if text.isprintable() else ascii(text)
     return text if len(text) < 60 else text[:57] + "…"
+
+
+def _refuse_secrets(url: str) -> str:
+    if part := find_secret_part(url):
+        message = f"the URL has {part}, which all readers of the file and of the objects in the cluster can read"
+        raise Refusal(message, Fix("", remove_secrets(url), "credentials belong in a Secret"))
+    return url
+
+
+PublicUrl = Annotated[str, AfterValidator(_refuse_secrets)]
+"""A URL without user, password, query and fragment: it is written into values and objects."""

@@ -9,7 +9,7 @@ from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
 from rayhelm.spec.redis import Cidr
-from rayhelm.web_url import split_web_url
+from rayhelm.web_url import find_secret_part, split_web_url
 
 __all__ = ["Bucket"]
 
@@ -17,7 +17,7 @@ __all__ = ["Bucket"]
 def _endpoint(text: str) -> str:
     fix = Fix("", "https://s3.example:9000", "scheme, host and port of the store, nothing else")
     url = split_web_url(text)
-    if not url or text != f"{url.scheme}://{url.netloc}" or "@" in text:
+    if not url or text != f"{url.scheme}://{url.netloc}" or find_secret_part(text):
         raise Refusal(f"`{short(text)}` is not the URL of an S3-compatible store", fix)
     return text
 

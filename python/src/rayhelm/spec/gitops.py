@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rayhelm.spec.base import ListOf, Record
+from rayhelm.spec.base import ListOf, PublicUrl, Record
 from rayhelm.spec.names import Name
 
 __all__ = ["Gitops", "OperatorName"]
@@ -15,8 +15,8 @@ OperatorName = Literal["kuberay", "gpu-operator", "keda", "prometheus-adapter", 
 class FleetRepository(Record):
     """The Git repository that has the files of `rayhelm render`."""
 
-    url: str = Field(pattern=r"^\S+$", max_length=2048, examples=["https://git.example.com/ai/fleets.git"])
-    """URL as Argo CD knows it."""
+    url: PublicUrl = Field(pattern=r"^\S+$", max_length=2048, examples=["https://git.example.com/ai/fleets.git"])
+    """URL as Argo CD knows it, without credentials: Argo CD has them in a repository Secret."""
     revision: str = Field(default="main", pattern=r"^\S+$", examples=["main"])
     """Branch, tag or commit."""
     path: str = Field(default="", pattern=r"^(\S*[^\s/])?$", examples=["acme"])
@@ -26,7 +26,7 @@ class FleetRepository(Record):
 class ChartSource(Record):
     """Source of the charts of rayhelm: a registry with `url` and `version`, or a folder of a Git repository."""
 
-    url: str = Field(default="", pattern=r"^\S*$", max_length=2048, examples=["registry.example.com/rayhelm"])
+    url: PublicUrl = Field(default="", pattern=r"^\S*$", max_length=2048, examples=["registry.example.com/rayhelm"])
     """OCI registry (without `oci://`), Helm repository, or Git repository; default: the repository of the fleet."""
     path: str = Field(default="", pattern=r"^(\S*[^\s/])?$", examples=["charts"])
     """Folder with the charts in a Git repository."""
@@ -37,7 +37,7 @@ class ChartSource(Record):
 class ArgoCdCluster(Record):
     """A cluster as Argo CD knows it: `server` or `name`."""
 
-    server: str = Field(default="", pattern=r"^(https?://\S+)?$", examples=["https://kubernetes.default.svc"])
+    server: PublicUrl = Field(default="", pattern=r"^(https?://\S+)?$", examples=["https://kubernetes.default.svc"])
     """URL of its API server."""
     name: str = Field(default="", pattern=r"^\S*$", examples=["edge-berlin"])
     """Its name in Argo CD."""

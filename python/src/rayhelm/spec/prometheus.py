@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from rayhelm.errors import Fix
-from rayhelm.spec.base import Record, Refusal
+from rayhelm.spec.base import PublicUrl, Record, Refusal
 from rayhelm.spec.labels import Labels
 from rayhelm.spec.names import Name
 
@@ -15,7 +15,7 @@ __all__ = ["Prometheus"]
 class Prometheus(Record):
     """An existing Prometheus. It scrapes every service and the gateway."""
 
-    url: str = Field(
+    url: PublicUrl = Field(
         pattern=r"^https?://[^\s/]+(/\S*)?$", max_length=253, examples=["http://prometheus-operated.monitoring:9090"]
     )
     """Its URL inside the cluster."""
@@ -37,7 +37,7 @@ class Prometheus(Record):
     )
     """Value of the label `cluster` of the series, if this Prometheus has series of several clusters. Leave it out if
     `cluster` is an external label, which only the remote storage sees."""
-    runbook_url: str | None = Field(
+    runbook_url: PublicUrl | None = Field(
         default=None,
         pattern=r"^https?://[^\s]+[^/\s]$",
         max_length=253,

@@ -29,7 +29,8 @@ IMAGE_WITH_DIGEST = (
 )
 """Reference of an image: registry, repository, an optional tag, and the digest."""
 IMAGE = re.compile(rf"oci://(?P<reference>{IMAGE_WITH_DIGEST})(?P<folder>(/[A-Za-z0-9_][\w.=-]*)*)")
-_SERVER = re.compile(r"(s3|gs|abfss|azure)://.+")
+_SERVER = re.compile(r"(s3|gs)://[^\s?#@]+|(abfss|azure)://[^\s?#@:]+(@[^\s?#@]+)?")
+"""Without credentials and queries: all readers of the values could read them."""
 
 
 def find_source_kind(source: str) -> Literal["hub", "bucket", "claim", "image", "path", "server", "unknown"]:

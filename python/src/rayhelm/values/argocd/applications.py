@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rayhelm.values.argocd.sources import Url
-from rayhelm.values.common.base import Name, Text, Values
+from rayhelm.values.common.base import Name, Text, Values, WebUrl
 from rayhelm.values.common.labels import Namespace
 
 __all__ = ["Destination", "Operator", "ReleaseApplication"]
@@ -16,7 +16,7 @@ Wave = Annotated[int, Field(ge=-100, le=100)]
 class Destination(Values):
     """A cluster that Argo CD knows: exactly one of both keys is required."""
 
-    server: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
+    server: WebUrl = ""
     """URL of its API server. The cluster of Argo CD itself is `https://kubernetes.default.svc`."""
     name: Annotated[str, Field(pattern=r"^\S*$")] = ""
     """Name of the cluster in Argo CD."""

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from rayhelm.closed import Closed
 
-__all__ = ["Cidr", "Env", "Name", "Port", "Quantity", "Text", "Values"]
+__all__ = ["Cidr", "Env", "Name", "Port", "Quantity", "Text", "Values", "WebUrl"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 """A DNS-1035 label, which is valid for KubeRay objects, Services and port names."""
@@ -36,6 +36,9 @@ _IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}/(3[0-2]|[12]?[0-9])"
 _IPV6 = "[0-9a-fA-F:]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
 Cidr = Annotated[str, Field(pattern=f"^({_IPV4}|{_IPV6})$")]
 """A block of addresses: `10.0.0.0/8`, `fd00::/8`. Only the API server checks every form of IPv6."""
+
+WebUrl = Annotated[str, Field(pattern=r"^(https?://[^\s/@?#]+(/[^\s@?#]*)?)?$")]
+"""A URL without user, password, query and fragment; empty for none."""
 
 Env = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text]
 

@@ -33,7 +33,7 @@ class Dashboards(Values):
     does not set it by default."""
     instance_selector: Annotated[Labels, Field(min_length=1)] = {"dashboards": "grafana"}
     """Labels of the Grafana objects that get the dashboards, for `GrafanaDashboard`. It cannot be changed later."""
-    runbook_url: Annotated[str, Field(pattern=r"^(https?://\S+[^/\s])?$")] = ""
+    runbook_url: Annotated[str, Field(pattern=r"^(https?://[^\s@?#]*[^\s/@?#])?$")] = ""
     """URL of the folder with the runbooks, without a slash at the end, to which panels link. Empty:
     `prometheusRules.runbookUrl`, and no links if that is empty too."""
     exclude: list[DashboardName] = []

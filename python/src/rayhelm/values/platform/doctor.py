@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Name, Quantity, Values
+from rayhelm.values.common.base import Name, Quantity, Values, WebUrl
 from rayhelm.values.common.image import Digest
 from rayhelm.values.common.labels import Labels, Namespace, ObjectName, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
@@ -70,7 +70,7 @@ class Doctor(PodSettings):
     secrets: dict[Namespace, list[ObjectName]] = {}
     """Secrets that it may read, by namespace: those that the fleet refers to. Without them the check of Secrets reports
     what it may not read."""
-    prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
+    prometheus_url: WebUrl = ""
     """Address of Prometheus. Empty: targets, rules and queries are not checked."""
     every_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
     """Minutes between two runs."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.base import Name, Values, WebUrl
 from rayhelm.values.platform.adapter import PrometheusAdapter
 from rayhelm.values.platform.scraping import PlatformScraping
 
@@ -75,7 +75,7 @@ class Metrics(Values):
     usage."""
     gateways: dict[Name, ScrapeTarget] = {}
     """Gateways that Prometheus scrapes, by name. They provide the requests in flight of each pod."""
-    prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
+    prometheus_url: WebUrl = ""
     """Address of Prometheus. Required for a managed adapter and for KEDA."""
     scraping: PlatformScraping = PlatformScraping()
     """How Prometheus finds its targets."""

@@ -115,7 +115,7 @@ class PrometheusRules(Values):
     are evaluated; an external label is added later."""
     labels: Labels = {}
     """Labels by which the operator finds the objects (`ruleSelector` of the Prometheus object)."""
-    runbook_url: Annotated[str, Field(pattern=r"^(https?://[^\s]+[^/\s])?$")] = ""
+    runbook_url: Annotated[str, Field(pattern=r"^(https?://[^\s@?#]*[^\s/@?#])?$")] = ""
     """URL of the folder with the runbooks, without a slash at the end. Required with rules: each alert links to its
     page."""
     alert_labels: dict[LabelName, LabelValue] = {}

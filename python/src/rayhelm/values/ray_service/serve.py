@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rayhelm.catalog.tasks import VllmTask
-from rayhelm.values.common.base import Env, Name, Port, Values
+from rayhelm.values.common.base import Env, Name, Port, Values, WebUrl
 from rayhelm.values.ray_service.accelerators import AcceleratorType
 from rayhelm.values.ray_service.adapters import AdapterName, Lora
 from rayhelm.values.ray_service.engine import Engine
@@ -274,7 +274,7 @@ class Logging(Values):
 class PrometheusSource(Values):
     """Prometheus with the metrics of this release (`scraping`)."""
 
-    url: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
+    url: WebUrl = ""
     """URL that the policy `EngineQueue` queries, for example `http://prometheus.monitoring:9090`. Empty if no model
     uses it."""
 

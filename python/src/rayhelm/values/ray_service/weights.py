@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.spec.sources import IMAGE_WITH_DIGEST
-from rayhelm.values.common.base import Quantity, Values
+from rayhelm.values.common.base import Quantity, Values, WebUrl
 from rayhelm.values.common.labels import Labels, ObjectName, Toleration
 from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.cluster import SecretKeyRef
@@ -37,7 +37,7 @@ class WeightsBucket(Values):
     """Store of the models whose `source` is an `s3://`, `gs://`, `azure://` or `abfss://` URL and that have a
     `revision`."""
 
-    endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/@]+)?$")] = ""
+    endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/@?#]+)?$")] = ""
     """URL of an S3-compatible store (`https://s3.example:9000`); Amazon S3 when empty, Google Cloud Storage for
     `gs://`, the host in the URL for Azure. Set its addresses and port in `networkPolicy.bucket` too."""
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]*$")] = ""
@@ -57,7 +57,7 @@ class WeightsDownload(PodSettings):
     """Create the Job. When off, fill the claim yourself with the same paths."""
     image: str = ""
     """Image with the `hf` command. The serving image when empty, which has it."""
-    endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
+    endpoint: WebUrl = ""
     """URL of a mirror in place of huggingface.co (`https://hub.example`). Set its addresses and port in
     `networkPolicy.hub` too."""
     exclude: list[str] = ["original/*", "metal/*", "*.pth"]
