@@ -55,6 +55,7 @@ def test_notes_have_the_command_that_labels_the_nodes_of_each_pool(notes: Any) -
 def test_notes_have_the_settings_of_the_chart_of_nvidia(notes: Any) -> None:
     assert "--set migManager.config.name=platform-mig" in notes(GPUS)
     assert "--set cdi.enabled=true" in notes(GPUS)
+    assert '--reset-then-reuse-values --version "$(helm get metadata gpu-operator --namespace ' in notes(GPUS)
     assert '{name: ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED, value: "false"}' in notes(GPUS)
     assert "deployCR" not in notes(GPUS)
     managed = notes(over(GPUS, {"nvidia": {"clusterPolicy": {"manage": True}}}))

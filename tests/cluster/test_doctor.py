@@ -76,7 +76,9 @@ def patient(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         (folder / "fleet.yaml").write_text(yaml.safe_dump(document))
         rendered = render_fleet(folder / "fleet.yaml")
         (folder / "doctor.yaml").write_text(build_values(rendered, "main", "registry.example/rayhelm:1"))
-        standing.helm.install("platform", "platform", "rayhelm-system", folder / "doctor.yaml", "--reuse-values")
+        standing.helm.install(
+            "platform", "platform", "rayhelm-system", folder / "doctor.yaml", "--reset-then-reuse-values"
+        )
         token = cluster.kubectl("create", "token", DOCTOR, "--namespace=rayhelm-system").strip()
         account = with_token(folder / "kubeconfig", cluster.place.kubeconfig, "doctor", token)
         yield Patient(cluster, rendered, account, standing)

@@ -101,6 +101,8 @@ def test_metrics_of_an_exporter_that_is_not_scraped_are_found(prometheus: FakePr
         assert "does not scrape dcgm" in finding.cause
         assert "dashboard gpu" in finding.cause
         assert "dcgmExporter.enabled=true" in finding.fix
+        assert "--reset-then-reuse-values" in finding.fix
+        assert '--version "$(helm get metadata gpu-operator -n gpu-operator |' in finding.fix
 
 
 def test_metrics_of_cert_manager_are_only_expected_with_certificates(prometheus: FakePrometheus) -> None:

@@ -54,6 +54,8 @@ def is_generated(path: Path) -> bool:
 FOREIGN = {
     "host of a Python index": r"py" r"pi\.org|python" r"hosted\.org|download\.py" r"torch\.org",
     "host of another registry": r"registry\.npm" r"js|proxy\.go" r"lang\.org|deb\.deb" r"ian\.org|crates\." r"io",
+    # It renders the templates of another chart version with the defaults of the installed one.
+    "option of Helm that keeps old defaults": r"--reuse" r"-values",
     "path of one machine": r"(?<![\w.$}-])/(?:wo" r"rk|ro" r"ot)/|" + re.escape(str(ROOT)) + r"(?![\w-])",
 }
 

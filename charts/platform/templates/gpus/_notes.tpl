@@ -5,7 +5,7 @@
 
 Point NVIDIA's GPU operator to the ConfigMaps of this release in {{ $nvidia.namespace }}:
 
-  helm upgrade gpu-operator nvidia/gpu-operator --namespace {{ $nvidia.namespace }} --reuse-values \
+  {{ include "platform.upgrade" (dict "release" "gpu-operator" "chart" "nvidia/gpu-operator" "namespace" $nvidia.namespace) }} \
     --set mig.strategy=mixed --set cdi.enabled=true \
     --set devicePlugin.config.name={{ include "platform.name" (dict "root" . "part" "device-plugin") }} --set devicePlugin.config.default=default \
     --set migManager.config.name={{ include "platform.name" (dict "root" . "part" "mig") }} \

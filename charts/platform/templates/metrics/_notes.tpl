@@ -33,7 +33,7 @@ Mount the ConfigMap {{ include "platform.name" (dict "root" $root "part" "scrape
 Scraped by annotations are services and gateways, without the metrics of tenants and of Ray's autoscaler.
 {{- with $m.scraping.kuberayNamespace }}
 Annotate the pods of the KubeRay operator with the values of its chart:
-  helm upgrade kuberay-operator kuberay/kuberay-operator --namespace {{ . }} --reuse-values --set-string 'annotations.prometheus\.io/scrape=true,annotations.prometheus\.io/port=8080'
+  {{ include "platform.upgrade" (dict "release" "kuberay-operator" "chart" "kuberay/kuberay-operator" "namespace" .) }} --set-string 'annotations.prometheus\.io/scrape=true,annotations.prometheus\.io/port=8080'
 {{- end }}
 NVIDIA's GPU operator annotates the Service of its exporter itself.
 {{- end }}

@@ -75,8 +75,7 @@ template:
         {{- include "ray-service.downloadContainer" $v | nindent 8 }}
         command: [touch, {{ include "ray-service.weightsMarker" $root }}]
     volumes:
-      - name: tmp
-        emptyDir: {}
+      - {name: tmp, emptyDir: {}}
       - name: weights
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}

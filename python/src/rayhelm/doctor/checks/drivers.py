@@ -9,6 +9,7 @@ from rayhelm.doctor.facts import Facts, Object, labels_of
 from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
+from rayhelm.doctor.upgrades import describe_upgrade
 
 _LEAST_DRIVER = {11: 450, 12: 525, 13: 580}
 """Major version of the driver for Linux that each major version of CUDA needs: NVIDIA, CUDA Compatibility, table 1."""
@@ -35,9 +36,8 @@ def _find_old_driver(node: Object, needed: int, least: int | None) -> Iterator[F
             object=name_object(node),
             evidence=f"driver {driver}; the image has CUDA {needed}, which needs {least}",
             cause="the driver is too old for the CUDA of the Ray image: engines on this node fail when they start",
-            fix="helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set"
-            " driver.version=VERSION"
-            f"    # {least} or newer; without the operator's driver: in the image of the node",
+            fix=describe_upgrade("gpu-operator", "nvidia/gpu-operator", "gpu-operator", "driver.version=VERSION")
+            + f"    # {least} or newer; without the operator's driver: in the image of the node",
         )
 
 

@@ -14,6 +14,7 @@ from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts
 from rayhelm.doctor.finding import Finding, Severity
 from rayhelm.doctor.queries import NamedQuery, list_queries
+from rayhelm.doctor.upgrades import describe_upgrade
 
 _MOST = 6
 _OPTIONAL = ("cert-manager",)
@@ -94,10 +95,19 @@ def _describe_fix(exporter: str, facts: Facts) -> str:
     fixes = {
         "kube-state-metrics": "helm install kube-prometheus-stack prometheus-community/kube-prometheus-stack"
         " -n monitoring",
-        "dcgm": "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values"
-        " --set dcgmExporter.enabled=true --set dcgmExporter.serviceMonitor.enabled=true",
-        "kuberay": f"helm upgrade kuberay-operator kuberay/kuberay-operator -n {facts.kuberay_namespace} --reuse-values"
-        " --set metrics.serviceMonitor.enabled=true",
+        "dcgm": describe_upgrade(
+            "gpu-operator",
+            "nvidia/gpu-operator",
+            "gpu-operator",
+            "dcgmExporter.enabled=true",
+            "dcgmExporter.serviceMonitor.enabled=true",
+        ),
+        "kuberay": describe_upgrade(
+            "kuberay-operator",
+            "kuberay/kuberay-operator",
+            facts.kuberay_namespace,
+            "metrics.serviceMonitor.enabled=true",
+        ),
     }
     return fixes.get(
         exporter,
