@@ -167,14 +167,48 @@ def test_check_fails_when_the_manifest_is_missing(folder: Path, render: Render) 
     assert f"{folder / MANIFEST} is stale" in answer.err.replace(": is", " is")
 
 
-def test_render_does_not_follow_links_out_of_the_folder(folder: Path, render: Render, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["ray-service", "tenant", "plan.md", MANIFEST, ".rayhelm-edited", ".rayhelm-edited/ray-service",
+     "gateway/gateway.yaml"],
+)  # fmt: skip
+def test_render_refuses_links_in_its_folder(folder: Path, render: Render, tmp_path: Path, name: str) -> None:
     assert render().code == 0
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
-    (folder / "ray-service").rename(elsewhere)
-    (folder / "ray-service").symlink_to(elsewhere)
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        path.rename(elsewhere)
+    path.symlink_to(elsewhere)
     rename_model(folder)
+    for options in ((), ("--check",)):
+        answer = render(*options)
+        assert answer.code == 1
+        assert f"{path}: is a link, and nothing is written through links" in answer.err
+    assert (folder / "ray-service/llama-8b.yaml").exists(), "nothing was removed or written"
+
+
+def test_render_copies_nothing_from_behind_a_link(folder: Path, render: Render, tmp_path: Path) -> None:
+    secret = tmp_path.parent / f"{tmp_path.name}-secret"
+    secret.write_text("s3cret")
+    (folder / "plan.md").symlink_to(secret)
+    assert render().code == 1
+    assert not (folder / ".rayhelm-edited").exists()
+    assert secret.read_text() == "s3cret"
+
+
+def test_render_writes_into_a_folder_that_is_a_link_of_the_user(folder: Path, render: Render, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to("real")
+    assert render("-o", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "real/plan.md").exists()
+
+
+def test_temporary_file_of_render_is_not_written_through_a_link(folder: Path, render: Render, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.write_text("own")
+    (folder / f".plan.md.{os.getpid()}").symlink_to(outside)
     assert render().code == 0
-    assert (elsewhere / "llama-8b.yaml").exists()
+    assert outside.read_text() == "own"
 
 
 @pytest.mark.parametrize(

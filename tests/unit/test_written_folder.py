@@ -50,6 +50,16 @@ def test_link_to_a_file_outside_the_folder_is_kept(tmp_path: Path) -> None:
     assert outside.read_text() == "a"
 
 
+def test_folder_with_a_link_to_write_through_is_refused(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside.yaml"
+    folder.mkdir()
+    outside.write_text("own")
+    (folder / "a.yaml").symlink_to(outside)
+    with pytest.raises(FleetError, match="is a link, and nothing is written through links"):
+        write_folder(folder, {"a.yaml": "a"}, LIST, COMMAND)
+    assert outside.read_text() == "own"
+
+
 def test_list_with_a_path_outside_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / LIST).write_text(json.dumps({"files": {"../a.yaml": "0"}}))
     with pytest.raises(FleetError, match="is not a path below its folder"):

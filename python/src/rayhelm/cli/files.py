@@ -28,8 +28,11 @@ def write_folder(folder: Path, files: Mapping[str, str], manifest: str, command:
     `manifest` is the name of the file that lists what the command wrote; `command` is the command for messages. Raises
     FleetError if a file cannot be written or removed.
     """
+    from rayhelm.render.links import find_links
     from rayhelm.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
 
+    if links := list(find_links(folder, (*files, manifest))):
+        raise FleetError(links)
     earlier = read_manifest(folder, manifest).files
     gone = [name for name in earlier if name not in files and (folder / name).is_file()]
     removed = [name for name in gone if _is_unchanged(folder, name, earlier[name])]

@@ -3,17 +3,19 @@
 * Files of the fleet are written where they differ.
 * Files that an earlier render wrote and this one does not are removed, unless they were edited since. The manifest
   lists them.
+* Links are refused: what is behind them is not of this folder.
 * Every other file is left alone. A file that was edited and has to be overwritten is first copied to `.rayhelm-edited`.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.render.files import Rendered, format_mark, list_paths
+from rayhelm.render.links import find_links
 from rayhelm.render.manifest import MANIFEST, FolderManifest, checksum, manifest_text, read_manifest
 
 __all__ = ["EDITED", "Difference", "compare", "write"]
@@ -49,7 +51,9 @@ class Difference:
 def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Difference:
     """Return the changes of a render in `folder`. Raises FleetError if the folder cannot be read, or has the files of
     another fleet."""
+    _refuse_links(folder, (*files, *KINDS, MANIFEST))
     earlier = read_manifest(folder)
+    _refuse_links(folder, (*files, *earlier.files))
     identity = _build_identity(folder, rendered)
     if (
         earlier.fleet
@@ -66,7 +70,7 @@ def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Diffe
     stale = tuple(name for name in files if name not in current)
     optional = list_paths(rendered) - files.keys()
     gone = [name for name in earlier.files if name not in files and name not in optional and there[name] is not None]
-    removed = tuple(name for name in gone if _is_unedited(folder, name, there[name], earlier))
+    removed = tuple(name for name in gone if _is_unedited(name, there[name], earlier))
     unlisted = _find_unlisted(folder, rendered) if not earlier.fleet else ()
     kept = (*(name for name in gone if name not in removed), *unlisted)
     outdated = tuple(name for name in earlier.files if name in optional and there[name] is not None)
@@ -98,16 +102,20 @@ def write(folder: Path, files: Mapping[str, str], difference: Difference) -> Non
         _write(folder / MANIFEST, difference.manifest)
 
 
+def _refuse_links(folder: Path, names: Sequence[str]) -> None:
+    if links := list(find_links(folder, (*names, *(f"{EDITED}/{name}" for name in names)))):
+        raise FleetError(links)
+
+
 def _build_identity(folder: Path, rendered: Rendered) -> FolderManifest:
     file = Path(rendered.loaded.document.file)
     is_inside = file.parent.resolve() == folder.resolve()
     return FolderManifest(rendered.plan.fleet, file.name if is_inside else "")
 
 
-def _is_unedited(folder: Path, name: str, content: bytes | None, earlier: FolderManifest) -> bool:
-    """Return whether render wrote the file with this content; False for a link to a file outside the folder."""
-    is_inside = (folder / name).resolve().is_relative_to(folder.resolve())
-    return is_inside and content is not None and checksum(content) == earlier.files[name]
+def _is_unedited(name: str, content: bytes | None, earlier: FolderManifest) -> bool:
+    """Return whether render wrote the file with this content."""
+    return content is not None and checksum(content) == earlier.files[name]
 
 
 def _is_edited(name: str, content: bytes | None, earlier: FolderManifest) -> bool:
@@ -197,6 +205,8 @@ def _write_bytes(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)  # never through a link of this name
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
