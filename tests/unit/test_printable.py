@@ -9,7 +9,8 @@ import pytest
 from rich.table import Table
 
 from rayhelm.cli.output import console
-from rayhelm.cli.printable import escape_controls, escape_output
+from rayhelm.cli.printable import escape_output
+from rayhelm.control_characters import escape_controls
 from unit.command import run
 
 FLEET = """

@@ -1,28 +1,17 @@
-"""Control characters in texts of files, escaped where they are printed: a terminal would obey them."""
+"""Control characters in texts of files, escaped where they are printed."""
 
 import codecs
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, TextIO
 
-__all__ = ["escape_controls", "escape_output"]
+from rayhelm.control_characters import escape_controls
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x80-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-"""With those that change the direction of the text."""
+__all__ = ["escape_output"]
+
 _UNENCODABLE = "rayhelm.escape"
-
-
-def escape_controls(text: str) -> str:
-    """Write each control character but tabs and ends of lines as YAML spells it in double quotes; those that JSON may
-    have in a string as JSON spells them too."""
-    return _CONTROL.sub(lambda found: _escape(found[0]), text)
-
-
-def _escape(character: str) -> str:
-    return f"\\x{ord(character):02x}" if ord(character) < 0x80 else f"\\u{ord(character):04x}"
 
 
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rayhelm.diff.report import DiffReport, ModelReport, ReleaseReport
+from rayhelm.markdown import escape_markdown
 
 __all__ = ["format_markdown", "print_diff"]
 
@@ -55,7 +56,7 @@ def format_markdown(report: DiffReport) -> str:
     parts = [f"### {_escape(_describe_result(report))}"]
     for rows in _build_tables(report):
         kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
-        lines = [rows.columns, kinds, *([_escape(cell).replace("\n", " ") for cell in row] for row in rows.rows)]
+        lines = [rows.columns, kinds, *([_escape(cell) for cell in row] for row in rows.rows)]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     for title, texts in _build_lists(report):
         parts.append("\n".join([f"**{_escape(title)}**", "", *(f"* {_escape(text)}" for text in texts)]))
@@ -63,7 +64,7 @@ def format_markdown(report: DiffReport) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return escape_markdown(text).replace("*", "\\*")
 
 
 def _describe_result(report: DiffReport) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rayhelm.markdown import escape_markdown
 from rayhelm.rehearsal.report import Report, RequestSummary
 
 __all__ = ["format_markdown", "print_report"]
@@ -46,18 +47,21 @@ def print_report(report: Report, out: Console) -> None:
 
 def format_markdown(report: Report) -> str:
     """Return the report as Markdown, with a line break at the end."""
-    parts = [f"### {_describe_result(report)}", _describe_cluster(report)]
+    cluster = "\n".join(map(escape_markdown, _describe_cluster(report).splitlines()))
+    parts = [f"### {escape_markdown(_describe_result(report))}", cluster]
     for rows in _build_tables(report):
         kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
         lines = [
             rows.columns,
             kinds,
-            *([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows.rows),
+            *([escape_markdown(cell) for cell in row] for row in rows.rows),
         ]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     for title, lines_ in _build_lists(report):
         if title != KEPT:  # it has an API key
-            parts.append("\n".join([f"**{title.capitalize()}**", "", *(f"* {line}" for line in lines_)]))
+            parts.append(
+                "\n".join([f"**{title.capitalize()}**", "", *(f"* {escape_markdown(line)}" for line in lines_)])
+            )
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 
+from rayhelm.markdown import escape_texts
 from rayhelm.network import (
     ALL_PORTS,
     AddressBlock,
@@ -48,8 +49,7 @@ def build_network_page(fleet: str, releases: Sequence[Release]) -> str:
     """Return the page: the flows of all releases, by cluster."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=escape_texts)
     template = files("rayhelm").joinpath("data/templates/network.md.j2").read_text(encoding="utf-8")
     clusters = dict.fromkeys(release.cluster for release in releases)
     parts = {

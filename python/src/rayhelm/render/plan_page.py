@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from rayhelm.markdown import escape_texts
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.values.tenant import TenantValues
@@ -19,11 +20,10 @@ def plan_page(
     shapes by model; empty without the section of them."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=escape_texts)
     environment.filters["money"] = _format_money
     environment.filters["shape"] = _format_shape
     environment.filters["ms"] = _format_ms
-    environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
     template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
     quotas = list(_list_quotas(plan, tenants))
     page = environment.from_string(template).render(plan=plan, quotas=quotas, alternatives=alternatives)
