@@ -152,8 +152,18 @@ def test_bypasses_of_the_gateway_are_denied_or_limited() -> None:
     assert "services.loadbalancers" not in hard("research-denied", opened)
 
 
-def test_gpus_of_resource_claims_are_denied() -> None:
-    assert hard("research-denied")["count/resourceclaims.resource.k8s.io"] == "0"
+CLAIMS = "count/resourceclaims.resource.k8s.io"
+
+
+def test_resource_claims_are_as_many_as_devices() -> None:
+    gpus = {"nvidia.com/gpu": {"planned": 2, "upgradeSurge": 1}, "amd.com/gpu": {"planned": 1, "upgradeSurge": 0}}
+    assert hard(overlay={"quota": {"gpus": gpus, "extendedResources": {"rdma/hca": 4}}})[CLAIMS] == "8"
+    assert CLAIMS not in hard("research-denied", {"quota": {"gpus": gpus}})
+
+
+@pytest.mark.parametrize("quota", [{"gpus": None}, {"objects": {"resourceClaims": 0}}], ids=["no-gpus", "zero"])
+def test_resource_claims_are_denied_without_gpus_or_with_zero(quota: dict[str, Any]) -> None:
+    assert hard("research-denied", {"quota": quota})[CLAIMS] == "0"
 
 
 def test_no_resource_is_both_denied_and_limited() -> None:

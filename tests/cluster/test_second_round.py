@@ -116,7 +116,6 @@ OTHER_PLURALS = {
     "PodDisruptionBudget": "poddisruptionbudgets",
     "ScrapeConfig": "scrapeconfigs",
     "Gateway": "gateways",
-    "ResourceClaim": "resourceclaims",
 }
 
 

@@ -226,7 +226,6 @@ RESOURCE_CLAIM = {
 REFUSED = {
     "more GPUs than the quota": (with_gpus("nvidia.com/gpu", 2), "exceeded quota: {ns}, "),
     "a GPU resource without a quota": (with_gpus("amd.com/gpu", 1), "exceeded quota: {ns}-denied, "),
-    "a GPU by a claim": (RESOURCE_CLAIM, "exceeded quota: {ns}-denied, "),
     "a priority over all": (pod(priorityClassName="system-node-critical"), "-priority, requested: pods=1"),
     "a load balancer": (service("LoadBalancer"), "exceeded quota: {ns}-denied, "),
     "a node port": (service("NodePort"), "exceeded quota: {ns}-denied, "),
@@ -248,7 +247,7 @@ def test_what_is_over_the_bounds_is_refused_for_every_user(team_a: Tenant, team_
 
 def test_what_is_within_the_bounds_is_taken(team_b: Tenant) -> None:
     cluster_ip = over(service("ClusterIP"), {"metadata": {"name": "taken"}})
-    for item in (pod(), pod(priorityClassName="tenants-high"), cluster_ip, claim("1Gi")):
+    for item in (pod(), pod(priorityClassName="tenants-high"), cluster_ip, claim("1Gi"), RESOURCE_CLAIM):
         team_b.cluster.apply(item, namespace=team_b.namespace, options=["--dry-run=server"])
 
 

@@ -447,6 +447,14 @@ class _ResourceQuota(_AnyObject):
     spec: _QuotaSpec
 
 
+class _DeviceClassSpec(TypedDict, total=False):
+    extendedResourceName: str
+
+
+class _DeviceClass(_AnyObject):
+    spec: _DeviceClassSpec
+
+
 class _InvolvedObject(TypedDict, total=False):
     kind: str
     namespace: _Name
@@ -531,6 +539,7 @@ _TYPES: Mapping[str, Any] = {
         _Certificate,
         _ConfigMap,
         _Deployment,
+        _DeviceClass,
         _EndpointSlice,
         _Event,
         _HorizontalPodAutoscaler,

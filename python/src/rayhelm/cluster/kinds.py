@@ -80,6 +80,7 @@ CUSTOM_RESOURCE_DEFINITIONS = Kind(
 RAY_SERVICES = Kind("RayService", "ray.io", "v1", "rayservices")
 RAY_CLUSTERS = Kind("RayCluster", "ray.io", "v1", "rayclusters")
 SCALED_OBJECTS = Kind("ScaledObject", "keda.sh", "v1alpha1", "scaledobjects")
+DEVICE_CLASSES = Kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", is_namespaced=False)
 CERTIFICATES = Kind("Certificate", "cert-manager.io", "v1", "certificates")
 
 NETWORK_POLICIES = Kind("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies")

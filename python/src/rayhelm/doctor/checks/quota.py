@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rayhelm.cluster.kinds import EVENTS, RESOURCE_QUOTAS
+from rayhelm.cluster.kinds import DEVICE_CLASSES, EVENTS, RESOURCE_QUOTAS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, namespace_of
 from rayhelm.doctor.failures import find_in_each
@@ -12,10 +12,14 @@ from rayhelm.doctor.plant import Change, Plant
 from rayhelm.doctor.quantities import parse_quantity
 
 _RECENT_S = 3600
+_CLAIMS = "count/resourceclaims.resource.k8s.io"
+_RAISE = "    # then raise `gpus` of the tenant in the fleet file, or free what others use"
+_RAISE_CLAIMS = "    # then apply the values of the chart tenant again, without quota.objects.resourceClaims"
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
     yield from _find_too_small(facts)
+    yield from _find_few_claims(facts)
     yield from find_in_each(facts.get_all(EVENTS, facts.namespaces), lambda event: _find_refused(event, facts))
 
 
@@ -23,14 +27,45 @@ def _find_refused(event: Object, facts: Facts) -> Iterator[Finding]:
     if "exceeded quota" not in event.get("message", "") or facts.age_s(_time_of(event)) > _RECENT_S:
         return
     involved, namespace = event["involvedObject"], namespace_of(event)
+    cause, fix = "the API server refused pods, because the quota of the namespace is used up", _RAISE
+    if _CLAIMS in event["message"]:
+        cause = (
+            "the scheduler creates a ResourceClaim for the GPUs of this pod, which its quota refuses: it stays Pending"
+        )
+        fix = _RAISE_CLAIMS
     yield Finding(
         object=f"{involved.get('kind', '')} {namespace}/{involved.get('name', '')}",
         evidence=event["message"][:300],
-        cause="the API server refused pods, because the quota of the namespace is used up",
+        cause=cause,
         severity=Severity.critical,
-        fix=f"kubectl describe resourcequota -n {namespace}    # then raise `gpus` of the tenant in"
-        " the fleet file, or free what others use",
+        fix=f"kubectl describe resourcequota -n {namespace}{fix}",
     )
+
+
+def _find_few_claims(facts: Facts) -> Iterator[Finding]:
+    """Find quotas with fewer ResourceClaims than GPUs that device classes serve: the scheduler creates a claim for each
+    pod with such GPUs."""
+    classes = {
+        resource: item["metadata"]["name"]
+        for item in facts.get_all(DEVICE_CLASSES)
+        if (resource := item["spec"].get("extendedResourceName"))
+    }
+    quotas = facts.get_all(RESOURCE_QUOTAS, facts.namespaces)
+    for quota in quotas:
+        limit = quota["spec"].get("hard", {}).get(_CLAIMS)
+        beside = [each["spec"].get("hard", {}) for each in quotas if namespace_of(each) == namespace_of(quota)]
+        for resource, name in classes.items():
+            gpus = max((parse_quantity(hard.get(f"requests.{resource}", 0)) for hard in beside), default=0)
+            if limit is None or parse_quantity(limit) >= gpus:
+                continue
+            yield Finding(
+                object=name_object(quota),
+                evidence=f"hard {_CLAIMS} is {limit}; device class {name} serves {resource}, of which pods of the"
+                f" namespace may have {gpus:g}",
+                cause="the scheduler creates a ResourceClaim for each pod with such GPUs: further pods stay Pending",
+                fix=f"kubectl patch resourcequota {quota['metadata']['name']} -n {namespace_of(quota)} --type=merge"
+                f' -p \'{{"spec":{{"hard":{{"{_CLAIMS}":"{gpus:g}"}}}}}}\'{_RAISE_CLAIMS}',
+            )
 
 
 def _find_too_small(facts: Facts) -> Iterator[Finding]:
@@ -65,7 +100,7 @@ CHECK = Check(
     title="quotas",
     severity=Severity.warning,
     find=_find,
-    reads=(RESOURCE_QUOTAS, EVENTS),
+    reads=(RESOURCE_QUOTAS, EVENTS, DEVICE_CLASSES),
     plants=(
         Plant(
             "The quota has fewer GPUs than the plan",
@@ -86,6 +121,39 @@ CHECK = Check(
                     "type": "Warning",
                     "reason": "FailedToCreateWorkerPod",
                     "message": 'pods "w" is forbidden: exceeded quota: lab, requested: requests.nvidia.com/gpu=1',
+                },
+            ),
+        ),
+        Plant(
+            "The quota has no ResourceClaim for GPUs of a device class",
+            "device class gpu.nvidia.com serves nvidia.com/gpu, of which pods of the namespace may have [1-9]",
+            "ResourceQuota lab/lab",
+            create=(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "DeviceClass",
+                    "metadata": {"name": "gpu.nvidia.com"},
+                    "spec": {"extendedResourceName": "nvidia.com/gpu"},
+                },
+            ),
+            change=(Change(RESOURCE_QUOTAS, "lab", "lab", {"spec": {"hard": {_CLAIMS: "0"}}}),),
+            # The scheduler of the test cluster would give its GPUs by claims.
+            is_only_recorded=True,
+        ),
+        Plant(
+            "The quota refused the ResourceClaim of a pod",
+            "creates a ResourceClaim for the GPUs of this pod",
+            "Pod lab/planted",
+            create=(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {"name": "planted-claim", "namespace": "lab"},
+                    "involvedObject": {"kind": "Pod", "namespace": "lab", "name": "planted"},
+                    "type": "Warning",
+                    "reason": "FailedScheduling",
+                    "message": 'resourceclaims.resource.k8s.io "w" is forbidden: exceeded quota: lab-denied, requested:'
+                    f" {_CLAIMS}=1, used: {_CLAIMS}=0, limited: {_CLAIMS}=0",
                 },
             ),
         ),

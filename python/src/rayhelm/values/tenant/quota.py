@@ -1,6 +1,6 @@
 """Quota of a tenant: GPUs, pods, objects, storage."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -91,8 +91,11 @@ class ObjectQuota(Values):
     gateways: Count = 0
     """Gateways of the Gateway API. KubeRay creates one for `NewClusterWithIncrementalUpgrade`. Most GatewayClasses
     create a load balancer for it."""
-    resource_claims: Count = 0
-    """ResourceClaims of Dynamic Resource Allocation. They give pods GPUs that `quota.gpus` does not count."""
+    resource_claims: Count | Literal[""] = ""
+    """ResourceClaims of Dynamic Resource Allocation; empty: the sum of `quota.gpus` and `quota.extendedResources`,
+    because the scheduler creates one for each pod whose GPU resource is served by a device class
+    (`extendedResourceName`). With fewer, such pods stay Pending. Claims of other device classes give pods GPUs that
+    `quota.gpus` does not count, but members of the tenant may not create claims."""
 
 
 class StorageClassQuota(Values):
