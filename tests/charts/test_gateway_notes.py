@@ -32,7 +32,13 @@ def test_notes_name_the_url_of_the_gateway_and_of_each_model(notes: Any) -> None
 def test_notes_name_the_secret_of_each_tenant(notes: Any) -> None:
     assert "sha256sum" in notes()
     assert "tenant acme: NAME is acme-keys, ENTRY is keys" in notes()
-    assert "tenant acme: NAME is acme-keys, ENTRY is hashes" in notes(base="gateway/everything")
+    assert "tenant search: NAME is search-keys, ENTRY is keys" in notes(base="gateway/everything")
+
+
+def test_notes_create_no_secret_that_a_store_has(notes: Any) -> None:
+    text = notes({"externalSecrets": {"acme-keys": {"store": {"name": "vault"}, "keys": {"keys": {"key": "acme"}}}}})
+    assert "The store has those of tenant acme: kubectl -n front get externalsecret acme-keys" in text
+    assert "create secret" not in text
 
 
 def test_notes_command_writes_a_line_that_the_gateway_accepts(notes: Any) -> None:

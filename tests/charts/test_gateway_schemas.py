@@ -1,13 +1,15 @@
 """Objects of chart gateway against the schemas of Kubernetes and the operators, with both Helm versions."""
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
-from charts.kit import VALUES, kinds, only, rendered
+from charts.kit import HERE, VALUES, kinds, only, rendered
 from charts.oracles import validator_of
 from charts.pod_security import violations
 from rayhelm.charts.helm import charts_dir
@@ -52,6 +54,16 @@ def pod(item: Object) -> Object:
     }
 
 
+def test_external_secrets_match_the_crd() -> None:
+    schema = json.loads((HERE / "schemas/external-secrets.io_externalsecret_v1.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    found = [item for item in objects("gateway/everything") if item["kind"] == "ExternalSecret"]
+    assert {item["metadata"]["name"] for item in found} == {"acme-keys", "gateway-remote-us"}
+    for item in found:
+        assert not list(validator.iter_errors(item))
+        assert list(validator.iter_errors({**item, "spec": {**item["spec"], "surprise": 1}}))
+
+
 @pytest.mark.parametrize("kind", CRDS)
 def test_objects_match_the_crds(kind: str) -> None:
     (item,) = [item for example in EXAMPLES for item in objects(example) if item["kind"] == kind]
@@ -89,6 +101,7 @@ def test_examples_render_every_kind() -> None:
     assert set().union(*(kinds(objects(example)) for example in EXAMPLES)) == set(CRDS) | {
         "ConfigMap",
         "Deployment",
+        "ExternalSecret",
         "HorizontalPodAutoscaler",
         "Ingress",
         "NetworkPolicy",

@@ -13,6 +13,7 @@
 {{- include "gateway.validateScaling" . }}
 {{- include "gateway.validateNetwork" . }}
 {{- include "gateway.validateRemote" . }}
+{{- include "gateway.validateSecrets" . }}
 {{- include "gateway.validatePods" . }}
 {{- end }}
 

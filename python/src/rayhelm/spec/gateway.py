@@ -110,7 +110,8 @@ class Gateway(Record):
     """Gateways of other clusters, by the name of the cluster. This gateway answers for their models too. The gateway
     there accepts the requests of this one; to forward in both directions, each cluster names the other one."""
     values: ChartValues = Field(default={}, examples=[{"timeouts": {"serverSeconds": 1800}}])
-    """Overrides: values of the chart `gateway`, merged last. What the plan decides is refused."""
+    """Overrides: values of the chart `gateway`, merged last, such as Secrets of the External Secrets Operator. What the
+    plan decides is refused."""
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:

@@ -9,7 +9,7 @@ from rayhelm.spec.names import Name
 
 __all__ = ["Gitops", "OperatorName"]
 
-OperatorName = Literal["kuberay", "gpu-operator", "keda", "prometheus-adapter", "cert-manager"]
+OperatorName = Literal["kuberay", "gpu-operator", "keda", "prometheus-adapter", "cert-manager", "external-secrets"]
 
 
 class FleetRepository(Record):

@@ -82,7 +82,8 @@ class Access(Record):
 
 
 class Keys(Record):
-    """API keys of a tenant. You create the Secret. It has the hashes of the keys, not the keys."""
+    """API keys of a tenant. You create the Secret, or `externalSecrets` of the chart `gateway` does. It has the hashes
+    of the keys, not the keys."""
 
     secret: SecretName | None = None
     """Secret in the namespace of the gateway, in each cluster that the tenant calls; default: `gateway-keys-<tenant>`.

@@ -13,6 +13,7 @@ from rayhelm.values.common.base import Name, Text
 from rayhelm.values.common.labels import Labels, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.values.common.scraping import Scraping
+from rayhelm.values.common.secrets import ExternalSecret, SecretName
 from rayhelm.values.gateway.circuit import Circuit
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, RateLimitHeaders, RequestValidation, Retries, Timeouts, UsageHeaders
@@ -58,6 +59,9 @@ class GatewayValues(PodSettings):
     a tenant count at the gateway that it calls."""
     upstream_tls: UpstreamTls = UpstreamTls()
     """TLS from the gateway to endpoints with `tls: true`."""
+    external_secrets: dict[SecretName, ExternalSecret] = {}
+    """Secrets of the gateway that the External Secrets operator creates, by name: API keys of tenants, keys of remote
+    gateways, certificates. Needs its CRDs (`external-secrets.io/v1`)."""
     prefix_cache: PrefixCache = PrefixCache()
     """vLLM's prefix cache, for models that several tenants may call."""
     oidc: Oidc = Oidc()

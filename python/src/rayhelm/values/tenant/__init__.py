@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rayhelm.values.common.base import Text, Values
+from rayhelm.values.common.secrets import ExternalSecret, SecretName
 from rayhelm.values.tenant.access import NamespaceAccess
 from rayhelm.values.tenant.kueue import Kueue
 from rayhelm.values.tenant.limits import TenantLimits
 from rayhelm.values.tenant.namespace import DefaultServiceAccount, PodSecurity, TenantNamespace
 from rayhelm.values.tenant.network import TenantNetworkPolicy
 from rayhelm.values.tenant.quota import Quota
-from rayhelm.values.tenant.secrets import ExternalSecret, SecretName
 
 __all__ = ["TenantValues"]
 

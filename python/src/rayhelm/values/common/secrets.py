@@ -18,7 +18,7 @@ class Store(Values):
     name: SecretName
     """Name of the store."""
     kind: Literal["ClusterSecretStore", "SecretStore"] = "ClusterSecretStore"
-    """`SecretStore` is one in the tenant's own namespace."""
+    """`SecretStore` is one in the namespace of the Secret."""
 
 
 class RemoteKey(Values):
@@ -41,6 +41,8 @@ class ExternalSecret(Values):
     refresh_interval: Annotated[str, Field(pattern=r"^[0-9]+(s|m|h)$")] = "1h"
     """Time between two reads of the store."""
     type: str = "Opaque"
-    """Type of the Secret: `kubernetes.io/dockerconfigjson` for the credentials of a registry."""
+    """Type of the Secret: `kubernetes.io/dockerconfigjson` for the credentials of a registry, `kubernetes.io/tls` for a
+    certificate."""
     keys: Annotated[dict[SecretKey, RemoteKey], Field(min_length=1)]
-    """Keys of the Secret, by name: `auth_token` for Ray's token, `token` for a hub's."""
+    """Keys of the Secret, by name: `keys` for API keys, `auth_token` for Ray's token, `token` for a hub's, `tls.crt`
+    and `tls.key` for a certificate."""
