@@ -2,15 +2,22 @@
 
 from typing import Any
 
+import pytest
 import yaml
 
 from charts.each_chart import chart_of
 from charts.kit import over
 from charts.pod_security import violations
+from rayhelm.admission.evaluate import evaluate_policies, find_namespace
+from rayhelm.admission.policy import AdmissionPolicy, read_policies
+from rayhelm.catalog import load_catalog
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.probe.jobs import PoolTarget, build_node_job, build_pair_job
 from rayhelm.probe.objects import build_setup
+from rayhelm.probe.policy import POLICY
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import parse_fleet
+from rayhelm.spec.worker_images import name_worker_image
 from rayhelm.values.build.platform import build_platform_values
 from unit.fleets import load
 
@@ -19,6 +26,7 @@ PROBE = {
     "enabled": True,
     "image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"},
     "fleet": "fleet: mine\n",
+    "images": ["rayproject/ray-llm:2.60.0-py312-cu130"],
     "apiServerCidrs": ["10.0.0.1/32"],
 }
 FLEET = """\
@@ -56,10 +64,99 @@ def test_chart_has_no_object_of_the_probe_by_default() -> None:
 
 
 def test_objects_of_the_chart_are_those_that_the_command_prints() -> None:
-    found = objects()
-    for item in build_setup("rayhelm-system"):
-        if item["kind"] != "Namespace":
-            assert without_labels(found[item["kind"], item["metadata"]["name"]]) == without_labels(item)
+    found = objects(namespace="measure")
+    # The CronJob of the chart is a Job in this namespace too.
+    images = sorted([*PROBE["images"], "registry.example/team/rayhelm:0.2.0"])  # type: ignore[misc]
+    for item in build_setup("measure", images):
+        one = found[item["kind"], item["metadata"]["name"]]
+        assert without_labels(one) == without_labels(item)
+        assert item["kind"] != "Namespace" or item["metadata"]["labels"].items() <= one["metadata"]["labels"].items()
+
+
+def test_no_object_of_the_probe_is_in_the_namespace_of_the_release() -> None:
+    found = [item for item in objects().values() if "rayhelm-probe" in item["metadata"]["name"]]
+    assert {item["metadata"].get("namespace", "") for item in found} == {"", "rayhelm-probe"}
+    for item in found:
+        assert {subject["namespace"] for subject in item.get("subjects", [])} <= {"rayhelm-probe"}
+
+
+def policies(**probe: Any) -> list[AdmissionPolicy]:
+    return [each for each in read_policies(objects(**probe).values()) if each.name == POLICY]
+
+
+def rules_against(job: Object, **probe: Any) -> set[str]:
+    """Rules that the API server names when the job is created in the namespace of the probe."""
+    about = find_namespace(job, {})
+    return {each.rule for each in evaluate_policies(policies(**probe), job, about)}
+
+
+def measuring_jobs(image: str = "rayproject/ray-llm:2.60.0-py312-cu130") -> list[Object]:
+    loaded = load(FLEET.replace("measurements: measured.yaml\n", ""))
+    pool, known = loaded.fleet.pools["gpu"], load_catalog()
+    gpu = known.gpu("L4-24GB")
+    target = PoolTarget("gpu", pool, gpu, gpu.id, image, on_cpu=False)
+    return [build_node_job(target, "one", 1, 60), build_pair_job(target, ("one", "two"), known, 60)]
+
+
+def job_of_the_cronjob(**probe: Any) -> Object:
+    cronjob = objects(**probe)["CronJob", "rayhelm-probe"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "rayhelm-probe-1", "namespace": cronjob["metadata"]["namespace"]},
+        "spec": cronjob["spec"]["jobTemplate"]["spec"],
+    }
+
+
+def test_policy_allows_the_jobs_of_the_probe() -> None:
+    for job in [*measuring_jobs(), job_of_the_cronjob()]:
+        assert rules_against(job) == set()
+
+
+SECRET = {"name": "x", "secret": {"secretName": "ai-tls"}}
+TOKEN = {"name": "x", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "pod", "container"),
+    [
+        ("probe-account", {"serviceAccountName": "platform-doctor"}, {}),
+        ("probe-account", {"serviceAccountName": "default"}, {}),
+        ("probe-token", {"automountServiceAccountToken": True}, {}),
+        ("probe-volumes", {"volumes": [SECRET]}, {}),
+        ("probe-volumes", {"volumes": [TOKEN]}, {}),
+        ("probe-volumes", {"volumes": [{"name": "x", "configMap": {"name": "rayhelm-measurements"}}]}, {}),
+        ("probe-volumes", {"volumes": [{"name": "x", "persistentVolumeClaim": {"claimName": "x"}}]}, {}),
+        ("probe-environment", {}, {"envFrom": [{"secretRef": {"name": "x"}}]}),
+        ("probe-environment", {}, {"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "x", "key": "x"}}}]}),
+        ("probe-image", {}, {"image": "registry.example/other:1"}),
+        ("probe-priority", {"priorityClassName": "rayhelm-gateway"}, {}),
+        ("probe-pull-secrets", {"imagePullSecrets": [{"name": "x"}]}, {}),
+        ("probe-image", {"initContainers": [{"name": "first", "image": "registry.example/other:1"}]}, {}),
+    ],
+)
+def test_policy_refuses_other_jobs_of_the_account(rule: str, pod: Object, container: Object) -> None:
+    for job in measuring_jobs():
+        spec = job["spec"]["template"]["spec"]
+        spec.update(pod)
+        spec["containers"][0].update(container)
+        assert rules_against(job) == {rule}
+
+
+def test_policy_of_the_probe_is_for_its_namespace_only() -> None:
+    (job, _) = measuring_jobs()
+    job["spec"]["template"]["spec"]["serviceAccountName"] = "other"
+    assert rules_against(job, namespace="measure") == set()
+    job["metadata"]["namespace"] = "measure"
+    assert rules_against(job, namespace="measure") == {"probe-account"}
+
+
+def test_batch_class_of_the_values_is_the_one_of_the_jobs() -> None:
+    chart = chart_of("platform")
+    values = over(chart.smallest(), {"probe": PROBE, "priorityClasses": {"batch": {"name": "low"}}})
+    found = {(item["kind"], item["metadata"]["name"]): item for item in chart.objects(values)}
+    assert "--priority-class=low" in pod_of(found)["spec"]["containers"][0]["command"]
+    assert '"low"' in str(found["ValidatingAdmissionPolicy", POLICY]["spec"]["variables"])
 
 
 def test_cronjob_meets_pod_security_and_reaches_the_api_server_only() -> None:
@@ -89,4 +186,5 @@ def test_fleet_with_a_probe_renders_the_cronjob() -> None:
     assert (probe.enabled, probe.schedule, probe.api_server_cidrs) == (True, "@daily", ["10.0.0.1/32"])
     inside = parse_fleet(parse_document(probe.fleet, "fleet.yaml")).fleet
     assert inside == loaded.fleet.model_copy(update={"measurements": None})
+    assert probe.images == [name_worker_image(loaded.fleet, "gpu")]
     assert yaml.safe_load(probe.fleet)["pools"] == {"gpu": {"gpu": "L4-24GB", "nodes": 2}}

@@ -14,7 +14,7 @@ OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
 KUBERNETES = list(dict.fromkeys([OLDEST, *versions().kubernetes.accepted]))
 BUILT_IN = {
     *("PriorityClass", "RuntimeClass"),
-    *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "ServiceAccount"),
+    *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Namespace", "Service", "ServiceAccount"),
     *("ClusterRole", "ClusterRoleBinding", "CronJob", "NetworkPolicy", "Role", "RoleBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }

@@ -14,6 +14,7 @@ from live.kit.service import given
 from rayhelm.catalog import load_catalog
 from rayhelm.cluster.writer import ClusterWriter, connect_writer
 from rayhelm.probe.objects import ACCOUNT, NAMESPACE, WORKER, build_setup, format_objects
+from rayhelm.probe.policy import POLICY
 from rayhelm.probe.run import PoolProbe
 from rayhelm.probe.targets import find_targets
 from rayhelm.spec.document import parse_document
@@ -33,7 +34,7 @@ MINUTES = 8
 @pytest.fixture(scope="module")
 def kubeconfig(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The setup is applied; the file is that of the account of the probe, which has its rights only."""
-    cluster.kubectl.apply(format_objects(build_setup()))
+    cluster.kubectl.apply(format_objects(build_setup(images=[given(cluster)])))
     try:
         config = yaml.safe_load(cluster.node.home.kubeconfig.read_text())
         token = cluster.kubectl("create", "token", ACCOUNT, f"--namespace={NAMESPACE}").strip()
@@ -46,6 +47,8 @@ def kubeconfig(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
         cluster.kubectl("delete", "namespace", NAMESPACE, "--timeout=300s")
         for kind in ("clusterrole", "clusterrolebinding"):
             cluster.kubectl("delete", kind, ACCOUNT)
+        for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+            cluster.kubectl("delete", kind, POLICY)
 
 
 def test_probe_measures_the_node_and_stores_its_figures(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from rayhelm.cluster.writer import ClusterWriter
 __all__ = ["NODE", "PAIR", "ProbeWorld", "end", "wait"]
 
 Object = dict[str, Any]
-NAMESPACE = "/api/v1/namespaces/rayhelm-system"
-JOBS = "/apis/batch/v1/namespaces/rayhelm-system/jobs"
+NAMESPACE = "/api/v1/namespaces/rayhelm-probe"
+JOBS = "/apis/batch/v1/namespaces/rayhelm-probe/jobs"
 CONFIG_MAP = f"{NAMESPACE}/configmaps/rayhelm-measurements"
 NODE = {
     "device": "cuda", "name": "NVIDIA L4", "gpus": 1, "torch": "2.13.0", "memory_gb_per_s": 240.5,

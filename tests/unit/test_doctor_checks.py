@@ -221,7 +221,7 @@ MEASURED = "pools: {POOL: {gpu: RTX-A5000-24GB+RTX-A4000-16GB, measured_at: 2026
     ids=["pool-that-is-gone", "half-written", "same-plan"],
 )
 def test_measurements_of_the_cluster_are_compared_with_the_plan(world: World, text: str, message: str) -> None:
-    metadata = {"name": "rayhelm-measurements", "namespace": "rayhelm-system"}
+    metadata = {"name": "rayhelm-measurements", "namespace": "rayhelm-probe"}
     world.items(CONFIG_MAPS).append({"kind": "ConfigMap", "metadata": metadata, "data": {"measurements.yaml": text}})
     found = [each.evidence for each in world.examine("measured-plan").findings]
     assert [message in evidence for evidence in found] == ([True] if message else [])

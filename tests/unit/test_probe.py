@@ -1,5 +1,6 @@
 """`rayhelm probe`: Jobs, results and what is written, against an API server in memory."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from rayhelm.probe import run
 from rayhelm.probe.objects import build_setup
 from rayhelm.probe.run import list_pairs, list_rounds
 from rayhelm.spec.measurements import FleetMeasurements, parse_measurements
+from rayhelm.spec.worker_images import name_worker_image
 from testbed.nodes import uniform
 from unit import command
+from unit.fleets import load
 from unit.probe_world import NODE, PAIR, ProbeWorld, end, wait
 
 Object = dict[str, Any]
@@ -233,15 +236,15 @@ def test_probe_does_not_overwrite_a_file_of_another_kind(probe: Probe) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["/api/v1/nodes", "POST /apis/batch/v1/namespaces/rayhelm-system/jobs",
-     "PATCH /api/v1/namespaces/rayhelm-system/configmaps/rayhelm-measurements"],
+    ["/api/v1/nodes", "POST /apis/batch/v1/namespaces/rayhelm-probe/jobs",
+     "PATCH /api/v1/namespaces/rayhelm-probe/configmaps/rayhelm-measurements"],
 )  # fmt: skip
 def test_missing_right_ends_with_3_and_names_the_setup(probe: Probe, what: str) -> None:
     probe.forbidden.add(what)
     answer = probe("fleet.yaml")
     assert answer.code == 3
     assert "the account may not do this" in answer.err
-    assert "rayhelm probe --setup --namespace rayhelm-system | kubectl apply -f -" in answer.err
+    assert "rayhelm probe fleet.yaml --setup --namespace rayhelm-probe | kubectl apply -f -" in answer.err
     assert not probe.jobs
 
 
@@ -249,7 +252,7 @@ def test_cluster_without_the_setup_ends_with_3_before_any_job(probe: Probe) -> N
     probe.config_map = None
     answer = probe("fleet.yaml")
     assert answer.code == 3
-    assert "namespace rayhelm-system lacks the objects of a probe" in answer.err
+    assert "namespace rayhelm-probe lacks the objects of a probe" in answer.err
     assert not probe.created
 
 
@@ -282,6 +285,26 @@ def test_unknown_pool_is_wrong_usage(probe: Probe) -> None:
     answer = probe("fleet.yaml", "--pool", "gpus")
     assert answer.code == 2
     assert "the fleet has no pool `gpus` in cluster `main`" in answer.err
+
+
+def test_setup_allows_the_images_of_the_pools_and_the_named_one(probe: Probe) -> None:
+    stock = name_worker_image(load(FLEET).fleet, "gpu")
+    answer = probe("fleet.yaml", "--setup", "--image", "registry.example/other:1")
+    policy = next(item for item in yaml.safe_load_all(answer.out) if item["kind"] == "ValidatingAdmissionPolicy")
+    images = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}["images"]
+    assert json.loads(images) == sorted([stock, "registry.example/other:1"])
+
+
+def test_setup_without_a_fleet_file_is_wrong_usage(probe: Probe) -> None:
+    answer = probe("--setup")
+    assert (answer.code, "the fleet file is missing" in answer.err) == (2, True)
+
+
+def test_namespace_of_the_doctor_is_refused(probe: Probe) -> None:
+    answer = probe("fleet.yaml", "--namespace", "rayhelm-system")
+    assert answer.code == 2
+    assert "has the account of the doctor" in answer.err
+    assert not probe.created
 
 
 def test_setup_gives_the_workers_no_rights() -> None:

@@ -11,6 +11,21 @@
 {{- if not .fleet }}
 {{- include "platform.refuse" (dict "v" $v "id" "probe-fleet" "words" dict) }}
 {{- end }}
+{{- if not .images }}
+{{- include "platform.refuse" (dict "v" $v "id" "probe-images" "words" dict) }}
+{{- end }}
+{{- $others := dict $v.root.Release.Namespace "this release" "default" "other pods" "kube-system" "the cluster" "kube-public" "the cluster" "kube-node-lease" "the cluster" }}
+{{- with $v.metrics.adapter.namespace }}
+{{- $_ := set $others . "the metrics adapter" }}
+{{- end }}
+{{- range $kind := list $v.metrics.services $v.metrics.gateways }}
+{{- range $name, $each := $kind }}
+{{- $_ := set $others $each.namespace $name }}
+{{- end }}
+{{- end }}
+{{- with get $others .namespace }}
+{{- include "platform.refuse" (dict "v" $v "id" "probe-namespace" "words" (dict "namespace" $v.probe.namespace "what" .)) }}
+{{- end }}
 {{- if not .apiServerCidrs }}
 {{- include "platform.refuse" (dict "v" $v "id" "probe-api-server" "words" dict) }}
 {{- end }}

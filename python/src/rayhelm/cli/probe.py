@@ -33,13 +33,13 @@ def probe_command(
         typer.Option("-o", "--output", metavar="FILE", help="Also write the measurements to this file."),
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="MINUTES", min=0.1, help="Time for each Job, with its start.")] = 10,
-    namespace: Annotated[str, typer.Option(help="Namespace of Jobs and results.")] = "rayhelm-system",
+    namespace: Annotated[str, typer.Option(help="Namespace of Jobs and results.")] = "rayhelm-probe",
     priority_class: Annotated[
         str, typer.Option(metavar="NAME", help="PriorityClass of pods with GPUs; chart platform has the default.")
     ] = "rayhelm-batch",
     setup: Annotated[
         bool,
-        typer.Option("--setup", help="Print the objects that a probe needs once: namespace, rights, NetworkPolicy."),
+        typer.Option("--setup", help="Print the objects that a probe needs once: namespace, rights, policies."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the Jobs that would run, and end.")] = False,
     context: ContextOption = "",
@@ -62,18 +62,24 @@ def probe_command(
     from rayhelm.errors import FleetError, MissingError, UsageError
     from rayhelm.probe.objects import build_setup, format_objects
     from rayhelm.probe.store import read_file
-    from rayhelm.probe.targets import choose_cluster, find_targets, list_jobs, measure_pools
+    from rayhelm.probe.targets import choose_cluster, find_targets, list_images, list_jobs, measure_pools
     from rayhelm.spec.document import read_document
     from rayhelm.spec.load import parse_fleet
+    from rayhelm.values.build.platform import NAMESPACE as SYSTEM
 
-    if setup:
-        print(format_objects(build_setup(namespace)))
-        return
+    if namespace == SYSTEM:
+        raise UsageError(
+            f"namespace {namespace} has the account of the doctor, and who may create Jobs there can use it;"
+            f" use a namespace of its own: --namespace rayhelm-probe"
+        )
     if fleet is None:
         raise UsageError("the fleet file is missing: rayhelm probe FLEET")
     # Without its measurements: the first probe writes them, and a later one replaces them.
     loaded = parse_fleet(read_document(fleet_file(fleet)))
     region = choose_cluster(loaded, cluster)
+    if setup:
+        print(format_objects(build_setup(namespace, list_images(loaded, region, image), priority_class)))
+        return
     if output:
         check_writable(output, "rayhelm probe FLEET -o FILE")
         read_file(output)  # a file of another kind is not overwritten
@@ -88,10 +94,10 @@ def probe_command(
         with show_progress(format) as show:
             measured = measure_pools(writer, targets, namespace, timeout * 60, output, show, warn)
     except ForbiddenError as error:
-        how = f"rayhelm probe --setup --namespace {namespace} | kubectl apply -f -    # as an administrator"
+        how = f"rayhelm probe {fleet} --setup --namespace {namespace} | kubectl apply -f -    # as an administrator"
         raise MissingError(f"the account may not do this: {error}", how) from None
     except AbsentError as error:
-        how = f"rayhelm probe --setup --namespace {namespace} | kubectl apply -f -"
+        how = f"rayhelm probe {fleet} --setup --namespace {namespace} | kubectl apply -f -"
         raise MissingError(f"namespace {namespace} lacks the objects of a probe: {error}", how) from None
     if format is Format.json:
         print(measured.model_dump_json(indent=2))

@@ -1,15 +1,18 @@
-"""Objects that a probe needs once: its namespace, rights, NetworkPolicies, and the ConfigMap of the results.
+"""Objects that a probe needs once: its namespace, rights, policies, and the ConfigMap of the results.
 
 The pods that measure have no rights and no token. They reach DNS and each other, and nothing else.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+from rayhelm.probe.policy import build_policy
 from rayhelm.spec.measurements import CONFIG_MAP
 
 __all__ = ["ACCOUNT", "NAMESPACE", "WORKER", "build_setup", "format_objects"]
 
-NAMESPACE = "rayhelm-system"
+NAMESPACE = "rayhelm-probe"
+"""A namespace of its own: who may create Jobs in a namespace can use each account, Secret and ConfigMap of it."""
 ACCOUNT = "rayhelm-probe"
 """Name of the account that runs a probe in the cluster, and of its rights."""
 WORKER = "rayhelm-probe-worker"
@@ -19,14 +22,14 @@ Object = dict[str, Any]
 _RBAC = "rbac.authorization.k8s.io"
 
 
-def build_setup(namespace: str = NAMESPACE) -> list[Object]:
-    """Return the objects, without the Jobs."""
+def build_setup(
+    namespace: str = NAMESPACE, images: Sequence[str] = (), priority_class: str = "rayhelm-batch"
+) -> list[Object]:
+    """Return the objects, without the Jobs. The policy allows Jobs with these images; without any, none."""
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
-        },
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": levels}},
+        *build_policy(namespace, ACCOUNT, WORKER, images, priority_class),
         _build("v1", "ServiceAccount", ACCOUNT, namespace, automountServiceAccountToken=False),
         _build("v1", "ServiceAccount", WORKER, namespace, automountServiceAccountToken=False),
         _build(f"{_RBAC}/v1", "ClusterRole", ACCOUNT, "", rules=[_rule("", "nodes", ["list"])]),

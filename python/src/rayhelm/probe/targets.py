@@ -15,13 +15,12 @@ from rayhelm.probe.jobs import PoolTarget, build_node_job, build_pair_job
 from rayhelm.probe.nodes import FoundNode, find_nodes
 from rayhelm.probe.run import PoolProbe, list_pairs
 from rayhelm.probe.store import format_measurements, merge, read_file, read_stored, store
-from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.measurements import CONFIG_MAP, FleetMeasurements, PoolMeasurement
 from rayhelm.spec.nearest import did_you_mean
-from rayhelm.versions import versions
+from rayhelm.spec.worker_images import name_worker_image
 
-__all__ = ["FoundTarget", "choose_cluster", "find_targets", "list_jobs", "measure_pools"]
+__all__ = ["FoundTarget", "choose_cluster", "find_targets", "list_images", "list_jobs", "measure_pools"]
 
 FoundTarget = tuple[PoolTarget, list[FoundNode]]
 
@@ -80,28 +79,16 @@ def find_targets(
 def _build_target(
     inventory: PoolInventory, loaded: LoadedFleet, image: str, namespace: str, run: str, *, on_cpu: bool
 ) -> PoolTarget:
-    pool = inventory.pool
-    named = image or _format_image(pool.image or loaded.fleet.clusters[pool.cluster].image)
     return PoolTarget(
         name=inventory.name,
-        pool=pool,
+        pool=inventory.pool,
         gpu=inventory.hosts[0].gpu,
         gpu_name=inventory.gpu_name,
-        image=named,
+        image=image or name_worker_image(loaded.fleet, inventory.name),
         on_cpu=on_cpu,
         namespace=namespace,
         run=run,
     )
-
-
-def _format_image(image: FleetImage | None) -> str:
-    stock = versions().images["ray"]
-    repository, tag, digest = (
-        (image.repository, image.tag or "", image.digest or "")
-        if image
-        else (stock.repository, stock.tag, stock.digest)
-    )
-    return f"{repository}@{digest}" if digest else f"{repository}:{tag}"
 
 
 def _explain_no_node(name: str, loaded: LoadedFleet, cluster: str, nodes: int) -> Problem:
@@ -120,6 +107,12 @@ def _explain_parts(name: str, loaded: LoadedFleet) -> Problem:
         "the GPUs of this pool are partitioned, and only whole GPUs are measured",
         Fix(command=f"rayhelm probe FLEET --pool {name} --cpu", why="measures its network"),
     )
+
+
+def list_images(loaded: LoadedFleet, cluster: str, image: str) -> list[str]:
+    """Return the images that the Jobs of a cluster may have."""
+    pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
+    return sorted({name_worker_image(loaded.fleet, name) for name in pools} | ({image} if image else set()))
 
 
 def list_jobs(targets: Sequence[FoundTarget], timeout_s: float, catalog: Catalog) -> list[dict[str, object]]:

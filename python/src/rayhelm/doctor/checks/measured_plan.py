@@ -52,8 +52,8 @@ def _list_stale(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFle
                 object=name_object(item),
                 evidence=f"it has pool `{name}`; cluster `{region}` has: {', '.join(_mine(loaded, region))}",
                 cause="the pool was renamed or removed after its measurement, which is not used",
-                fix=f"kubectl delete configmap {CONFIG_MAP} -n {namespace_of(item)}    # then: rayhelm probe --setup |"
-                " kubectl apply -f -, and rayhelm probe FLEET",
+                fix=f"kubectl delete configmap {CONFIG_MAP} -n {namespace_of(item)}    # then: rayhelm probe FLEET"
+                " --setup | kubectl apply -f -, and rayhelm probe FLEET",
             )
 
 

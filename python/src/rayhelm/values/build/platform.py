@@ -8,6 +8,7 @@ from rayhelm.errors import Fix, FleetError, Problem, run_all
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
+from rayhelm.spec.worker_images import name_worker_image
 from rayhelm.values.build.metrics import metrics_of_plan
 from rayhelm.values.build.policies import build_policies
 from rayhelm.values.build.prometheus_rules import build_prometheus_rules
@@ -78,7 +79,7 @@ def _build_probe(cluster: str, loaded: LoadedFleet) -> Probe:
     section = loaded.fleet.clusters[cluster]
     if not section.probe:
         return Probe()
-    image = section.probe.image
+    image, pools = section.probe.image, loaded.fleet.pools.items()
     return Probe(
         enabled=True,
         schedule=section.probe.schedule,
@@ -87,6 +88,7 @@ def _build_probe(cluster: str, loaded: LoadedFleet) -> Probe:
         cluster=cluster if len(loaded.fleet.clusters) > 1 else "",
         cpu=section.probe.cpu,
         api_server_cidrs=list(section.api_server.cidrs),
+        images=sorted({name_worker_image(loaded.fleet, name) for name, pool in pools if pool.cluster == cluster}),
     )
 
 

@@ -6,8 +6,13 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Cidr, Values
 from rayhelm.values.common.image import Digest, PullPolicy
+from rayhelm.values.common.labels import Namespace
 
 __all__ = ["Probe", "ProbeImage"]
+
+
+ImageName = Annotated[str, Field(pattern=r"^[^\s@]+(:[^\s:/@]+|@sha256:[0-9a-f]{64})$")]
+"""REPOSITORY:TAG or REPOSITORY@DIGEST."""
 
 
 class ProbeImage(Values):
@@ -25,10 +30,16 @@ class ProbeImage(Values):
 
 class Probe(Values):
     """Repeats `rayhelm probe`, which writes the ConfigMap `rayhelm-measurements`. Off by default: its Jobs use free
-    GPUs. The objects are those of `rayhelm probe --setup`, in the namespace of the release."""
+    GPUs. The objects are those of `rayhelm probe FLEET --setup`."""
 
     enabled: bool = False
     """Create the CronJob and the objects that it needs."""
+    namespace: Namespace = "rayhelm-probe"
+    """Namespace of all these objects, which the chart creates with Pod Security `restricted`. Nothing else belongs
+    there: the account of the probe may create Jobs in it."""
+    images: list[ImageName] = []
+    """Images of the pools, which the Jobs may have; required if the probe is enabled. An admission policy refuses
+    others."""
     schedule: Annotated[str, Field(pattern=r"^\S+( \S+){4}$|^@(yearly|monthly|weekly|daily|hourly)$")] = "0 3 * * 0"
     """Cron expression, in the time zone of the cluster."""
     image: ProbeImage = ProbeImage()
