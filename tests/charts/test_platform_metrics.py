@@ -32,7 +32,7 @@ def rendered(*parts: Object, base: str = "platform/minimal") -> list[Object]:
     overlay: Object = {}
     for part in parts:
         overlay = kit.over(overlay, part)
-    overlay = {"metrics": overlay} if overlay else {}
+    overlay = {"metrics": overlay, "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}}
     return kit.rendered(overlay, chart="platform", base=base, release="platform", namespace="rayhelm-system")
 
 

@@ -27,8 +27,8 @@ PROBE = {
     "image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"},
     "fleet": "fleet: mine\n",
     "images": ["rayproject/ray-llm:2.60.0-py312-cu130"],
-    "apiServerCidrs": ["10.0.0.1/32"],
 }
+NETWORK = {"apiServer": {"cidrs": ["10.0.0.1/32"]}}
 FLEET = """\
 fleet: repeated
 measurements: measured.yaml
@@ -45,7 +45,7 @@ models:
 
 def objects(**probe: Any) -> dict[tuple[str, str], Object]:
     chart = chart_of("platform")
-    found = chart.objects(over(chart.smallest(), {"probe": {**PROBE, **probe}}))
+    found = chart.objects(over(chart.smallest(), {"probe": {**PROBE, **probe}, "networkPolicy": NETWORK}))
     return {(item["kind"], item["metadata"]["name"]): item for item in found}
 
 
@@ -153,7 +153,9 @@ def test_policy_of_the_probe_is_for_its_namespace_only() -> None:
 
 def test_batch_class_of_the_values_is_the_one_of_the_jobs() -> None:
     chart = chart_of("platform")
-    values = over(chart.smallest(), {"probe": PROBE, "priorityClasses": {"batch": {"name": "low"}}})
+    values = over(
+        chart.smallest(), {"probe": PROBE, "networkPolicy": NETWORK, "priorityClasses": {"batch": {"name": "low"}}}
+    )
     found = {(item["kind"], item["metadata"]["name"]): item for item in chart.objects(values)}
     assert "--priority-class=low" in pod_of(found)["spec"]["containers"][0]["command"]
     assert '"low"' in str(found["ValidatingAdmissionPolicy", POLICY]["spec"]["variables"])
@@ -182,8 +184,10 @@ def test_image_with_a_digest_has_no_tag() -> None:
 
 def test_fleet_with_a_probe_renders_the_cronjob() -> None:
     loaded = load(FLEET)
-    probe = build_platform_values(plan_fleet(loaded), loaded, {})["main"].probe
-    assert (probe.enabled, probe.schedule, probe.api_server_cidrs) == (True, "@daily", ["10.0.0.1/32"])
+    values = build_platform_values(plan_fleet(loaded), loaded, {})["main"]
+    probe = values.probe
+    assert (probe.enabled, probe.schedule) == (True, "@daily")
+    assert values.network_policy.api_server.cidrs == ["10.0.0.1/32"]
     inside = parse_fleet(parse_document(probe.fleet, "fleet.yaml")).fleet
     assert inside == loaded.fleet.model_copy(update={"measurements": None})
     assert probe.images == [name_worker_image(loaded.fleet, "gpu")]

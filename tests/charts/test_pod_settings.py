@@ -51,6 +51,7 @@ MANAGED = {
         "prometheusUrl": "http://prometheus:9090",
         "adapter": {"kind": "Managed", "tls": {"skipVerifyReason": "test"}},
     },
+    "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}},
     "doctor": {"enabled": True, "image": {"repository": "registry.example/rayhelm", "tag": "1"}},
 }
 DEPLOYMENTS = {"metrics.adapter": "platform-metrics", "doctor": "platform-doctor"}

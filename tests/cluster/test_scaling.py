@@ -165,7 +165,8 @@ def platform(gateways: str, services: str, url: str, port: int) -> Object:
                 "tls": {"skipVerifyReason": "it listens on loopback"},
             },
             "autoscalers": {"edge": edge},
-        }
+        },
+        "networkPolicy": {"apiServer": {"cidrs": ["127.0.0.1/32"]}},
     }
 
 

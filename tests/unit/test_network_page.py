@@ -134,9 +134,15 @@ def test_network_page_has_a_section_per_cluster() -> None:
     assert not [line for line in page(release("tenant", {})) if "Cluster" in line]
 
 
-def test_network_page_has_no_section_for_a_chart_without_pods() -> None:
-    assert "platform" not in load_chart_flows()
+def test_network_page_has_no_rows_for_a_release_without_pods() -> None:
     assert not rows(release("platform", {}))
+
+
+def test_network_page_shows_pods_of_chart_platform_in_their_namespaces() -> None:
+    values = {"doctor": {"enabled": True}, "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}}
+    found = rows(release("platform", values))
+    assert found["doctor-metrics"][:3] == ["Prometheus: `monitoring`", "doctor", "TCP 9111"]
+    assert found["doctor-api"][1:3] == ["API server: `10.0.0.1/32`", "TCP 443, 6443"]
 
 
 @pytest.mark.parametrize("fleet", sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml")))
@@ -144,7 +150,7 @@ def test_network_page_has_a_section_per_release(fleet: str) -> None:
     rendered = render_fleet(VALUES / fleet / "fleet.yaml")
     text = build_files(rendered)["network.md"]
     for release in rendered.releases:
-        assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in load_chart_flows())
+        assert f"# {release.chart} `{release.name}`" in text
 
 
 def test_flow_is_refused_when_an_end_has_no_name() -> None:

@@ -17,11 +17,16 @@ __all__ = ["Pod", "World", "world_of"]
 Object = dict[str, Any]
 Labels = Mapping[str, str]
 ELSEWHERE = "elsewhere"
+_DEPLOYMENTS = {"doctor": "doctor", "metrics": "adapter"}
+"""Roles of the Deployments of chart platform, by the end of their names."""
 ROLES = ("head", "worker", "download", "test")
 WITHOUT_PODS = {
     "ConfigMap", "ExternalSecret", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress", "LimitRange", "LocalQueue",
     "Namespace", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "PodMonitor", "ResourceQuota", "Role",
     "RoleBinding", "ScaledObject", "Secret", "Service", "ServiceAccount",
+    "APIService", "ClusterPolicy", "ClusterRole", "ClusterRoleBinding", "DeviceConfig", "GpuDevicePlugin",
+    "GrafanaDashboard", "PriorityClass", "PrometheusRule", "RuntimeClass", "ScrapeConfig", "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 }  # fmt: skip
 
 
@@ -101,7 +106,15 @@ def _of_object(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
         yield from _of_rays(item, network_release)
     elif kind == "Deployment":
         labels = item["spec"]["template"]["metadata"]["labels"]
-        yield from (_pod(network_release, f"{name}-{number}", network_release.chart, labels) for number in (1, 2))
+        role = _DEPLOYMENTS.get(name.removeprefix(f"{network_release.name}-"), network_release.chart)
+        for number in (1, 2):
+            yield _pod(network_release, f"{name}-{number}", role, labels, item["metadata"]["namespace"])
+    elif kind == "CronJob":
+        # The Jobs that it creates have the other label.
+        for role in ("probe", "probe-worker"):
+            labels = {"app.kubernetes.io/name": f"rayhelm-{role}", "app.kubernetes.io/part-of": "rayhelm"}
+            for number in (1, 2):
+                yield _pod(network_release, f"{role}-{number}", role, labels, item["metadata"]["namespace"])
     elif kind in ("Job", "Pod"):
         labels = (item["spec"]["template"] if kind == "Job" else item)["metadata"]["labels"]
         yield _pod(network_release, name, labels["rayhelm.dev/role"], labels)
@@ -136,9 +149,10 @@ def _kuberay(cluster: str, kind: str, group: str) -> dict[str, str]:
     }
 
 
-def _pod(network_release: NetworkRelease, name: str, role: str, labels: Labels) -> Pod:
+def _pod(network_release: NetworkRelease, name: str, role: str, labels: Labels, namespace: str = "") -> Pod:
     about = network_release.name if network_release.chart == role else f"{network_release.name} {role}"
-    return Pod(network_release.namespace, name, labels, about, f"{network_release.chart}/{network_release.name}", role)
+    release = f"{network_release.chart}/{network_release.name}"
+    return Pod(namespace or network_release.namespace, name, labels, about, release, role)
 
 
 # -- foreign pods ------------------------------------------------------------------------------------------------------

@@ -9,4 +9,5 @@
 {{- include "platform.validateProbe" . }}
 {{- include "platform.validatePrometheusRules" . }}
 {{- include "platform.validateDoctor" . }}
+{{- include "platform.validateNetwork" . }}
 {{- end }}

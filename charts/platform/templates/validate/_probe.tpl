@@ -26,9 +26,6 @@
 {{- with get $others .namespace }}
 {{- include "platform.refuse" (dict "v" $v "id" "probe-namespace" "words" (dict "namespace" $v.probe.namespace "what" .)) }}
 {{- end }}
-{{- if not .apiServerCidrs }}
-{{- include "platform.refuse" (dict "v" $v "id" "probe-api-server" "words" dict) }}
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -172,7 +172,7 @@ def _list_entries(value: Any) -> list[Any]:
 def _list_ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]:
     """Yield pods and addresses of a role, a peer, an egress entry, an endpoint, or a map of these."""
     if isinstance(value, str):
-        yield ReleasePods(network_release.chart, network_release.name, network_release.namespace, value)
+        yield ReleasePods(network_release.chart, network_release.name, _find_namespace(value, network_release), value)
     elif value.get("service"):
         # Only the workers of a RayService serve.
         labels = {"rayhelm.dev/service": value["service"], "rayhelm.dev/role": "worker"}
@@ -185,6 +185,12 @@ def _list_ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]
         if "podLabels" in value and value["namespace"] != "":
             yield _build_pods(value["namespace"] or network_release.namespace, value["podLabels"])
         yield from (AddressBlock(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
+
+
+def _find_namespace(role: str, network_release: NetworkRelease) -> str:
+    """Return the namespace of a role: that of the release, unless a value names another one."""
+    path = load_chart_flows()[network_release.chart].namespaces.get(role)
+    return str(next(_find(path, network_release.values)) if path else "") or network_release.namespace
 
 
 def _build_pods(namespace: str, labels: Mapping[str, Any]) -> NamedPods:

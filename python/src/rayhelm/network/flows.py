@@ -42,6 +42,8 @@ class ChartFlows(Closed):
     """Values without which the chart has no NetworkPolicies."""
     pods: dict[str, str]
     """Names of the release's pods for readers, by role."""
+    namespaces: dict[str, str] = {}
+    """Paths of the namespaces of roles; a role without one, or with an empty value, is in that of the release."""
     others: dict[str, str]
     """Names of other peers for readers, by the path of their value."""
     flows: dict[str, Flow]

@@ -15,7 +15,7 @@ def to_network_release(release: Release) -> NetworkRelease | None:
     values = release.values.model_dump(by_alias=True, mode="json")
     if isinstance(release.values, RayServiceValues):
         values["autoscaler"]["enabled"] = release.values.runs_autoscaler
-    name = values["nameOverride"] or release.name
+    name = values.get("nameOverride") or release.name
     return NetworkRelease(release.chart, name, _find_namespace(release, values, name), values)
 
 

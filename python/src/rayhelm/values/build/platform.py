@@ -13,8 +13,10 @@ from rayhelm.values.build.metrics import metrics_of_plan
 from rayhelm.values.build.policies import build_policies
 from rayhelm.values.build.prometheus_rules import build_prometheus_rules
 from rayhelm.values.build.release_overrides import apply_overrides_of_platform
+from rayhelm.values.common.network import ApiServerEgress, Peer
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
+from rayhelm.values.platform.network import PlatformNetworkPolicy
 from rayhelm.values.platform.probe import Probe, ProbeImage
 from rayhelm.values.ray_service import RayServiceValues
 
@@ -69,6 +71,18 @@ def _build_values(
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
         prometheus_rules=build_prometheus_rules(cluster, plan, loaded, services),
         probe=_build_probe(cluster, loaded),
+        network_policy=_build_network_policy(cluster, loaded),
+    )
+
+
+def _build_network_policy(cluster: str, loaded: LoadedFleet) -> PlatformNetworkPolicy:
+    """Build the peers of the doctor, of a managed adapter and of the probe; each is off unless values turn it on."""
+    section, usual = loaded.fleet.clusters[cluster], PlatformNetworkPolicy()
+    peer = Peer(namespace=section.prometheus.namespace) if section.prometheus else usual.prometheus
+    return PlatformNetworkPolicy(
+        api_server=ApiServerEgress(cidrs=list(section.api_server.cidrs)),
+        prometheus=peer,
+        prometheus_api=usual.prometheus_api.model_copy(update={"peer": peer}),
     )
 
 
@@ -87,7 +101,6 @@ def _build_probe(cluster: str, loaded: LoadedFleet) -> Probe:
         fleet=yaml.safe_dump({key: value for key, value in loaded.document.data.items() if key != "measurements"}),
         cluster=cluster if len(loaded.fleet.clusters) > 1 else "",
         cpu=section.probe.cpu,
-        api_server_cidrs=list(section.api_server.cidrs),
         images=sorted({name_worker_image(loaded.fleet, name) for name, pool in pools if pool.cluster == cluster}),
     )
 

@@ -24,7 +24,7 @@ from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, fi
 from rayhelm.values.build.weights import build_bucket_egress, build_hub_egress, build_weights, find_missing_for_weights
 from rayhelm.values.build.weights_claim import choose_access_mode
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
-from rayhelm.values.common.network import Peer
+from rayhelm.values.common.network import ApiServerEgress, Peer
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import (
@@ -38,7 +38,7 @@ from rayhelm.values.ray_service.cluster import (
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
-from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
+from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress
 from rayhelm.values.ray_service.serve import Logging, ProxyTls, Serve
 
 __all__ = ["build_ray_service_values"]

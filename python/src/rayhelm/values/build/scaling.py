@@ -9,8 +9,7 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.included import find_images_without_rayhelm
-from rayhelm.values.common.network import Peer
-from rayhelm.values.ray_service.network import PrometheusEgress
+from rayhelm.values.common.network import Peer, PrometheusEgress
 from rayhelm.values.ray_service.serve import AutoscalingPolicy, PrometheusSource
 
 __all__ = [

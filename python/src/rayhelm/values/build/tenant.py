@@ -17,10 +17,10 @@ from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
 from rayhelm.values.build.release_overrides import apply_overrides_of_tenant
 from rayhelm.values.build.worker_groups import get_gpu_resource
-from rayhelm.values.common.network import Peer
+from rayhelm.values.common.network import Peer, PrometheusEgress
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.network import PrometheusEgress, RedisEgress, TracingEgress
+from rayhelm.values.ray_service.network import RedisEgress, TracingEgress
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import NamespaceAccess, RoleSubjects
 from rayhelm.values.tenant.namespace import TenantNamespace

@@ -1,11 +1,13 @@
 """Peers of NetworkPolicies."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from rayhelm.values.common.base import Cidr, Values
+from pydantic import Field
+
+from rayhelm.values.common.base import Cidr, Port, Values
 from rayhelm.values.common.labels import Labels, Namespace
 
-__all__ = ["Dns", "Peer"]
+__all__ = ["ApiServerEgress", "Dns", "Peer", "PrometheusEgress"]
 
 
 class Peer(Values):
@@ -24,3 +26,24 @@ class Dns(Values):
     """Pods of the DNS server."""
     cidrs: list[Cidr] = []
     """Addresses of a DNS server in the host network, such as `169.254.20.10/32` for NodeLocal DNSCache."""
+
+
+class ApiServerEgress(Values):
+    """Kubernetes API."""
+
+    cidrs: list[Cidr] = []
+    """CIDRs of the API server. Required, because they are not known when the chart renders. Find them with `kubectl get
+    endpointslices -n default -l kubernetes.io/service-name=kubernetes`."""
+    ports: Annotated[list[Port], Field(min_length=1)] = [443, 6443]
+    """Ports of the API server. Some network plugins check the port of the Service, others the port of the endpoint."""
+
+
+class PrometheusEgress(Values):
+    """API of Prometheus."""
+
+    peer: Peer = Peer(namespace="monitoring")
+    """Pods of Prometheus."""
+    cidrs: list[Cidr] = []
+    """CIDRs of a Prometheus outside this cluster."""
+    port: Port = 9090
+    """Port of the Prometheus pods. Network policies check the port of the pod, not of the Service."""

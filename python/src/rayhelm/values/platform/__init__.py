@@ -15,6 +15,7 @@ from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.doctor import Doctor
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
+from rayhelm.values.platform.network import PlatformNetworkPolicy
 from rayhelm.values.platform.policies import Policies
 from rayhelm.values.platform.probe import Probe
 from rayhelm.values.platform.prometheus_rules import PrometheusRules
@@ -49,5 +50,7 @@ class PlatformValues(Values):
     """Repeated measurements of the pools."""
     doctor: Doctor = Doctor()
     """Checks of the live cluster, whose findings are metrics."""
+    network_policy: PlatformNetworkPolicy = PlatformNetworkPolicy()
+    """NetworkPolicies of the doctor, of a managed adapter, and of the probe."""
     policies: Policies = Policies()
     """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""

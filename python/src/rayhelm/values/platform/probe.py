@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Cidr, Values
+from rayhelm.values.common.base import Values
 from rayhelm.values.common.image import Digest, PullPolicy
 from rayhelm.values.common.labels import Namespace
 
@@ -52,5 +52,3 @@ class Probe(Values):
     """Measure CPUs and the network between them only; requests no GPU."""
     timeout_minutes: Annotated[int, Field(ge=1, le=120)] = 10
     """Time for each Job."""
-    api_server_cidrs: list[Cidr] = []
-    """Addresses of the API server, which the CronJob may reach; required if the probe is enabled."""

@@ -6,20 +6,10 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Cidr, Name, Port, Values
 from rayhelm.values.common.labels import Namespace
-from rayhelm.values.common.network import Dns, Peer
+from rayhelm.values.common.network import ApiServerEgress, Dns, Peer, PrometheusEgress
 from rayhelm.versions import get_kuberay_namespace
 
 __all__ = ["Alias", "BucketEgress", "HubEgress", "RayNetworkPolicy"]
-
-
-class ApiServerEgress(Values):
-    """Kubernetes API, which Ray's autoscaler calls."""
-
-    cidrs: list[Cidr] = []
-    """CIDRs of the API server. Required, because they are not known when the chart renders. Find them with `kubectl get
-    endpointslices -n default -l kubernetes.io/service-name=kubernetes`."""
-    ports: Annotated[list[Port], Field(min_length=1)] = [443, 6443]
-    """Ports of the API server. Some network plugins check the port of the Service, others the port of the endpoint."""
 
 
 class RedisEgress(Values):
@@ -31,17 +21,6 @@ class RedisEgress(Values):
     """CIDRs of a Redis outside this cluster."""
     port: Port = 6379
     """Port of Redis."""
-
-
-class PrometheusEgress(Values):
-    """API of Prometheus. Only the head calls it, and only for the autoscaling policy `EngineQueue`."""
-
-    peer: Peer = Peer(namespace="monitoring")
-    """Pods of Prometheus."""
-    cidrs: list[Cidr] = []
-    """CIDRs of a Prometheus outside this cluster."""
-    port: Port = 9090
-    """Port of the Prometheus pods. Network policies check the port of the pod, not of the Service."""
 
 
 class TracingEgress(Values):
