@@ -101,6 +101,7 @@ NEEDED: dict[str, dict[str, Values]] = {
         "quota.deniedPriorityClasses": {"quota": {"allowedPriorityClasses": ["rayhelm-workers", "added"]}},
     },
     "platform": {
+        "networkPolicy.reason": {"networkPolicy": {"enabled": False, "reason": "x"}},
         **{f"prometheusRules.alerts.GpuXidError.{key}": ENABLED for key in ("severity", "for")},
         **{f"nvidia.pools.{name}.gpu": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},
         "nvidia.pools.isolated.strategy": {
