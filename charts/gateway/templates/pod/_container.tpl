@@ -2,7 +2,7 @@
 {{- include "gateway.arguments" (dict "template" "gateway.container" "given" . "names" (list "v" "name")) -}}
 {{- $v := .v -}}
 name: {{ .name }}
-image: {{ include "gateway.image" $v.image }}
+image: {{ include "gateway.image" $v.image | quote }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
 securityContext:
   {{- include "gateway.containerSecurity" . | nindent 2 }}

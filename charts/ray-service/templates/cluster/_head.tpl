@@ -50,7 +50,7 @@ template:
     {{- end }}
     containers:
       - name: ray-head
-        image: {{ include "ray-service.image" $v.image }}
+        image: {{ include "ray-service.image" $v.image | quote }}
         imagePullPolicy: {{ $v.image.pullPolicy }}
         securityContext:
           {{- include "ray-service.containerSecurity" $root | nindent 10 }}

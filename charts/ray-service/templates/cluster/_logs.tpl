@@ -8,7 +8,7 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.logContainer" "given" . "names" (list "root" "v" "image" "role")) -}}
 {{- $stdout := .v.logs.stdout }}
 - name: logs
-  image: {{ .image }}
+  image: {{ .image | quote }}
   imagePullPolicy: {{ .v.image.pullPolicy }}
   restartPolicy: Always
   command: [python, -I, -B, /etc/vllm/log_relay.py, /tmp/ray/session_latest/logs]

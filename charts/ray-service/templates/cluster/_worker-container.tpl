@@ -5,7 +5,7 @@
 {{- $v := .v }}
 {{- $group := .group }}
 name: ray-worker
-image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" $group.image) }}
+image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" $group.image) | quote }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
 securityContext:
   {{- include "ray-service.containerSecurity" $root | nindent 2 }}

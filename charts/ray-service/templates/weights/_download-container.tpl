@@ -3,7 +3,7 @@
 {{- end }}
 
 {{- define "ray-service.downloadContainer" -}}
-image: {{ .weights.download.image | default (include "ray-service.image" .image) }}
+image: {{ .weights.download.image | default (include "ray-service.image" .image) | quote }}
 imagePullPolicy: {{ .image.pullPolicy }}
 securityContext:
   {{- include "ray-service.containerSecurity" . | nindent 2 }}

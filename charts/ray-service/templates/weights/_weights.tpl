@@ -55,7 +55,7 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.waitForWeights" "given" . "names" (list "root" "v" "name" "group")) -}}
 {{- $v := .v }}
 - name: wait-for-weights
-  image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" .group.image) }}
+  image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" .group.image) | quote }}
   imagePullPolicy: {{ $v.image.pullPolicy }}
   command: [sh, -c, 'until test -e "$0"; do sleep 5; done', {{ include "ray-service.weightsMarker" .root }}]
   securityContext:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rayhelm.values.common.base import Values
-from rayhelm.values.common.image import Digest, PullPolicy
+from rayhelm.values.common.image import Digest, PullPolicy, Repository, Tag
 from rayhelm.versions import versions
 
 __all__ = ["HaproxyImage", "Listen"]
@@ -16,9 +16,9 @@ Unprivileged = Annotated[int, Field(ge=1024, le=65535)]
 class HaproxyImage(Values):
     """HAProxy 3.4.5 or newer with Lua 5.4; it does not run as root. 2.8 and 3.2 work too, with slower retries."""
 
-    repository: str = versions().images["haproxy"].repository
+    repository: Repository = versions().images["haproxy"].repository
     """Repository, with the host of the registry if it is not the default one."""
-    tag: str = versions().images["haproxy"].tag
+    tag: Tag = versions().images["haproxy"].tag
     """Tag; `latest` is refused. The default was not read from a registry: check it and set the digest."""
     digest: Digest = versions().images["haproxy"].digest
     """Digest `sha256:...`; it overrides the tag. Empty: the tag is used."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Port, Quantity, Values
-from rayhelm.values.common.image import Digest
+from rayhelm.values.common.image import Digest, Repository, Tag
 from rayhelm.values.common.labels import Labels, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.versions import versions
@@ -18,9 +18,9 @@ _IMAGE = versions().images["prometheus-adapter"]
 class AdapterImage(Values):
     """Image of a managed adapter."""
 
-    repository: str = _IMAGE.repository
+    repository: Repository = _IMAGE.repository
     """Name without tag."""
-    tag: str = _IMAGE.tag
+    tag: Tag = _IMAGE.tag
     """Tag; `digest` overrides it."""
     digest: Digest = _IMAGE.digest
     """Digest; empty for the tag."""

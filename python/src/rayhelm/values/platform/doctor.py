@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Quantity, Values, WebUrl
-from rayhelm.values.common.image import Digest
+from rayhelm.values.common.image import Digest, Repository, Tag
 from rayhelm.values.common.labels import Labels, Namespace, ObjectName, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 
@@ -15,9 +15,9 @@ __all__ = ["Doctor", "DoctorImage"]
 class DoctorImage(Values):
     """Image with the command `rayhelm` and helm. None is published: the repository of rayhelm has a Dockerfile."""
 
-    repository: str = ""
+    repository: Repository = ""
     """Name without tag; required if `enabled`."""
-    tag: str = ""
+    tag: Tag = ""
     """Tag; `digest` overrides it."""
     digest: Digest = ""
     """Digest; empty for the tag."""

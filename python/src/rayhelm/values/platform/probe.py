@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rayhelm.values.common.base import Values
-from rayhelm.values.common.image import Digest, PullPolicy
+from rayhelm.values.common.image import Digest, PullPolicy, Repository, Tag
 from rayhelm.values.common.labels import Namespace
 
 __all__ = ["Probe", "ProbeImage"]
@@ -18,9 +18,9 @@ ImageName = Annotated[str, Field(pattern=r"^[^\s@]+(:[^\s:/@]+|@sha256:[0-9a-f]{
 class ProbeImage(Values):
     """Image with the Python package `rayhelm[cluster]`."""
 
-    repository: str = ""
+    repository: Repository = ""
     """Repository; required if the probe is enabled."""
-    tag: str = ""
+    tag: Tag = ""
     """Tag; `digest` overrides it."""
     digest: Digest = ""
     """Digest; empty for the tag."""

@@ -1,7 +1,7 @@
 """Image that runs Ray and vLLM."""
 
 from rayhelm.values.common.base import Values
-from rayhelm.values.common.image import Digest, PullPolicy
+from rayhelm.values.common.image import Digest, PullPolicy, Repository, Tag
 from rayhelm.versions import versions
 
 __all__ = ["ImageOverride", "RayImage"]
@@ -13,9 +13,9 @@ class ImageOverride(Values):
     All images of one Ray cluster need the same Ray and the same Python minor version.
     """
 
-    repository: str = ""
+    repository: Repository = ""
     """Repository; the one of `image` when empty."""
-    tag: str = ""
+    tag: Tag = ""
     """Tag; the one of `image` when empty and neither repository nor digest is set here."""
     digest: Digest = ""
     """Digest, `sha256:...`. It takes precedence over the tag."""
@@ -26,9 +26,9 @@ class ImageOverride(Values):
 class RayImage(Values):
     """The image of the head and, unless a group names its own, of the workers."""
 
-    repository: str = versions().images["ray"].repository
+    repository: Repository = versions().images["ray"].repository
     """Repository. Include the host of the registry unless it is Docker Hub."""
-    tag: str = versions().images["ray"].tag
+    tag: Tag = versions().images["ray"].tag
     """Tag; `latest` is refused. The default was not checked against a registry: check that it exists, and set the
     digest."""
     digest: Digest = versions().images["ray"].digest

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.image import ImageName
 from rayhelm.values.common.labels import Annotations
 
 __all__ = ["HelmTest", "PodDisruptionBudget", "ServiceAccount"]
@@ -35,7 +36,7 @@ class HelmTest(Values):
 
     enabled: bool = True
     """Render the test pod."""
-    image: str = ""
+    image: ImageName = ""
     """Image with `wget`. The serving image when empty, which has `wget` for KubeRay's probes."""
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
     """Seconds to wait for one response."""

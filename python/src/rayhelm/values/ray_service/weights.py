@@ -6,6 +6,7 @@ from pydantic import Field
 
 from rayhelm.spec.sources import IMAGE_WITH_DIGEST
 from rayhelm.values.common.base import Quantity, Values, WebUrl
+from rayhelm.values.common.image import ImageName
 from rayhelm.values.common.labels import Labels, ObjectName, Toleration
 from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.cluster import SecretKeyRef
@@ -55,7 +56,7 @@ class WeightsDownload(PodSettings):
 
     enabled: bool = True
     """Create the Job. When off, fill the claim yourself with the same paths."""
-    image: str = ""
+    image: ImageName = ""
     """Image with the `hf` command. The serving image when empty, which has it."""
     endpoint: WebUrl = ""
     """URL of a mirror in place of huggingface.co (`https://hub.example`). Set its addresses and port in
