@@ -1,5 +1,5 @@
 {{- /* Compare what replicas need, at minReplicas and at maxReplicas, with the limits of the groups: a replica
-       without room waits forever. A model without workerGroups does not count. */ -}}
+       without room waits forever. */ -}}
 {{- define "ray-service.validateCapacity" -}}
 {{- $v := . }}
 {{- $needed := include "ray-service.neededResources" . | fromJson }}
@@ -19,20 +19,21 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-limit" "words" (dict "group" $name "have" $have "need" $used "field" $field "replicas" (divf $used $each | ceil))) }}
 {{- end }}
 {{- $always := mulf $group.minReplicas .numOfHosts .gpu.count }}
-{{- if and (not $needed.anywhere) .gpu.count (ge (subf $always $used) (float64 $each)) }}
+{{- if and (not $needed.anywhere.most) .gpu.count (ge (subf $always $used) (float64 $each)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-idle" "words" (dict "group" $name "always" $always "used" $used "replicas" (divf $used $each | ceil))) }}
 {{- end }}
 {{- end }}
+{{- include "ray-service.validateAnyGroup" (dict "v" $v "needed" $needed) }}
 {{- if gt $needed.cpus $cores }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-cpu" "words" (dict "have" $cores "need" $needed.cpus "group" (first (keys .workerGroups | sortAlpha)))) }}
 {{- end }}
 {{- end }}
 
-{{- /* GPUs by group at minReplicas and at maxReplicas, CPUs at minReplicas, and whether a GPU deployment names no
-       group. Takes the values. */ -}}
+{{- /* GPUs by group, and of deployments that may run on any of several groups, at minReplicas and at maxReplicas; CPUs at
+       minReplicas. Takes the values. */ -}}
 {{- define "ray-service.neededResources" -}}
 {{- $v := . }}
-{{- $needed := dict "fewest" dict "most" dict "cpus" 0.0 "anywhere" false }}
+{{- $needed := dict "fewest" dict "most" dict "cpus" 0.0 "anywhere" (dict "fewest" 0.0 "most" 0.0) }}
 {{- range $app, $_ := .serve.applications }}
 {{- $_ := set $needed "cpus" (addf $needed.cpus .ingress.minReplicas) }}
 {{- range $id, $_ := .models }}
@@ -73,7 +74,7 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.addNeeded" "given" . "names" (list "v" "needed" "path" "groups" "gpus" "share" "bounds")) -}}
 {{- $v := .v }}
 {{- $needed := .needed }}
-{{- $groups := .groups }}
+{{- $groups := include "ray-service.groupsOf" (dict "v" $v "groups" .groups) | fromJsonArray }}
 {{- $bounds := .bounds }}
 {{- $part := divf .gpus (max 1 (len $groups)) }}
 {{- range $name := $groups }}
@@ -82,6 +83,6 @@
 {{- include "ray-service.validateGpuFraction" (dict "v" $v "path" $.path "group" $name "share" $.share "replicas" $bounds.maxReplicas) }}
 {{- end }}
 {{- if and (not $groups) .gpus }}
-{{- $_ := set $needed "anywhere" true }}
+{{- include "ray-service.addAnywhere" (dict "needed" $needed "gpus" .gpus "bounds" $bounds) }}
 {{- end }}
 {{- end }}

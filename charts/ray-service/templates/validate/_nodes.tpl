@@ -45,7 +45,7 @@
 {{- range $v.serve.applications }}
 {{- range .models }}
 {{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize (get .engine "dataParallelSize" | default 1) }}
-{{- if and (has $name .workerGroups) (eq .accelerator.kind "gpu") (gt (float64 $ranks) $group.gpu.count) }}
+{{- if and (or (not .workerGroups) (has $name .workerGroups)) (eq .accelerator.kind "gpu") (gt (float64 $ranks) $group.gpu.count) }}
 {{- $several = true }}
 {{- end }}
 {{- end }}

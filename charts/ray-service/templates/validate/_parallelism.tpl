@@ -6,14 +6,20 @@
 {{- $model := .model }}
 {{- $tp := int $model.engine.tensorParallelSize }}
 {{- $pp := int $model.engine.pipelineParallelSize }}
-{{- $groups := len $model.workerGroups }}
-{{- $largest := 0 }}
+{{- $named := include "ray-service.groupsOf" (dict "v" $v "groups" $model.workerGroups) | fromJsonArray }}
+{{- $groups := len $named }}
+{{- $largest := -1 }}
+{{- $where := "" }}
 {{- range $name, $group := $v.workerGroups }}
-{{- if or (not $groups) (has $name $model.workerGroups) }}
-{{- $largest = max $largest (int $group.gpu.count) }}
+{{- if and (or (not $groups) (has $name $named)) (gt (int $group.gpu.count) $largest) }}
+{{- $largest = int $group.gpu.count }}
+{{- $where = $name }}
 {{- end }}
 {{- end }}
-{{- range $model.workerGroups }}
+{{- if and (not $groups) (gt $tp $largest) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "tensor-parallel-pod" "words" (dict "path" $path "group" $where "tp" $tp "gpus" $largest)) }}
+{{- end }}
+{{- range $named }}
 {{- $gpus := int (get $v.workerGroups .).gpu.count }}
 {{- $words := dict "path" $path "group" . "tp" $tp "gpus" $gpus }}
 {{- if gt $tp $gpus }}

@@ -5,6 +5,8 @@
 {{- $model := .model }}
 {{- range $model.workerGroups }}
 {{- include "ray-service.validateGroup" (dict "v" $v "path" $path "group" .) }}
+{{- end }}
+{{- range include "ray-service.groupsOf" (dict "v" $v "groups" $model.workerGroups) | fromJsonArray }}
 {{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "accelerator-type-zero" "words" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
 {{- end }}
