@@ -119,6 +119,37 @@ def test_application_that_points_nowhere_is_refused_with_a_line(gitops: Values, 
     assert problem.fix
 
 
+def test_override_lets_a_project_install_a_further_kind() -> None:
+    extra = {"clusterScoped": False, "project": "platform", "reason": "our secrets"}
+    values = {"project": {"extraKinds": {"bitnami.com/SealedSecret": extra}}, "sync": {"retry": {"limit": 10}}}
+    found = argocd_values(fleet_of("single-gpu", GITOPS | {"values": values}))
+    assert found.project.extra_kinds["bitnami.com/SealedSecret"].reason == "our secrets"
+    assert found.sync.retry.limit == 10
+    assert found.releases
+
+
+def test_override_may_add_an_operator() -> None:
+    own = {"cluster": "main", "url": "https://charts.example.com", "chart": "store", "version": "1.0.0"}
+    values = {"operators": {"store": own | {"release": "store", "namespace": "store"}}}
+    found = argocd_values(fleet_of("single-gpu", GITOPS | {"values": values}))
+    assert {*found.operators} == {"kuberay", "store"}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "ApplicationSet"}, r"`kind` cannot be overridden.*`gitops\.kind`"),
+        ({"operators": {"kuberay": {"namespace": "ray"}}}, r"`operators\.kuberay` cannot be overridden"),
+        ({"releases": {"platform": None}}, "`releases` cannot be overridden"),
+        ({"sync": {"selfheal": False}}, "selfHeal"),
+    ],
+)
+def test_override_of_argocd_that_contradicts_the_plan_is_refused_with_a_line(values: Values, message: str) -> None:
+    with pytest.raises(FleetError, match=message) as caught:
+        render(fleet_of("single-gpu", GITOPS | {"values": values}))
+    assert all(problem.line and problem.fix for problem in caught.value.problems)
+
+
 def test_fleet_of_several_clusters_names_each_for_argo_cd() -> None:
     with pytest.raises(FleetError, match=r"`gitops\.clusters` has none for"):
         render(fleet_of("three-tiers", GITOPS))

@@ -13,6 +13,7 @@ from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.files import Rendered, build_files, render_fleet, render_loaded_fleet
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.walk import field_at, model_at
+from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.build.planned_values import load_planned_values
 from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
@@ -29,6 +30,7 @@ CHARTS: dict[str, type[BaseModel]] = {
     "gateway": GatewayValues,
     "platform": PlatformValues,
     "tenant": TenantValues,
+    "argocd": ArgocdValues,
 }
 
 

@@ -19,6 +19,7 @@ from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.argocd.applications import Destination, Operator, ReleaseApplication
 from rayhelm.values.argocd.sources import Charts, Repository
 from rayhelm.values.argocd.sync import HealthChecks
+from rayhelm.values.build.release_overrides import apply_overrides_of_argocd
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.versions import versions
 
@@ -37,7 +38,7 @@ def build_argocd_values(loaded: LoadedFleet, releases: Sequence[Release]) -> Arg
         return None
     if problems := list(find_argocd_problems(loaded)):
         raise FleetError(problems)
-    return ArgocdValues(
+    values = ArgocdValues(
         repository=Repository(**section.repository.model_dump()),
         charts=Charts(**section.charts.model_dump()),
         clusters=_build_clusters(section, {release.cluster for release in releases}),
@@ -46,6 +47,7 @@ def build_argocd_values(loaded: LoadedFleet, releases: Sequence[Release]) -> Arg
         kind=section.kind,
         health=HealthChecks(manage=section.manage_health),
     )
+    return apply_overrides_of_argocd(values, loaded)
 
 
 def find_argocd_problems(loaded: LoadedFleet) -> Iterator[Problem]:

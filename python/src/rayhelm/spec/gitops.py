@@ -6,6 +6,7 @@ from pydantic import Field
 
 from rayhelm.spec.base import ListOf, PublicUrl, Record
 from rayhelm.spec.names import Name
+from rayhelm.spec.overrides import ChartValues
 
 __all__ = ["Gitops", "OperatorName"]
 
@@ -60,3 +61,6 @@ class Gitops(Record):
     """Form of the Applications; an ApplicationSet needs progressive syncs. Both revert manual changes."""
     manage_health: bool = False
     """Add the health checks to `argocd-cm`. Default: add them yourself, once."""
+    values: ChartValues = Field(default={}, examples=[{"sync": {"retry": {"limit": 10}}}])
+    """Overrides: values of the chart `argocd`, merged last, such as further kinds that a project may install. What the
+    plan decides is refused."""

@@ -1,4 +1,4 @@
-"""`values` of clusters, gateways, pools, services and tenants: values of a chart that are merged last."""
+"""`values` of clusters, gateways, pools, services, tenants and Argo CD: values of a chart that are merged last."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Override:
     """Where it is: `("services", "chat", "values")`."""
     chart: str
     name: str
-    """Name of the cluster, pool, service or tenant."""
+    """Name of the cluster, pool, service or tenant; for Argo CD that of the fleet."""
     values: ChartValues
     """Values of the chart; for a pool those of its worker groups."""
 
@@ -39,3 +39,5 @@ def list_overrides(fleet: "Fleet") -> Iterator[Override]:
         yield Override(("services", name, "values"), "ray-service", name, service.values)
     for name, tenant in fleet.tenants.items():
         yield Override(("tenants", name, "values"), "tenant", name, tenant.values)
+    if fleet.gitops:
+        yield Override(("gitops", "values"), "argocd", fleet.fleet, fleet.gitops.values)

@@ -10,12 +10,14 @@ from rayhelm.values.build.overrides import Placed, apply_overrides
 from rayhelm.values.build.pod_kinds import name_pod_kinds
 
 if TYPE_CHECKING:
+    from rayhelm.values.argocd import ArgocdValues
     from rayhelm.values.gateway import GatewayValues
     from rayhelm.values.platform import PlatformValues
     from rayhelm.values.ray_service import RayServiceValues
     from rayhelm.values.tenant import TenantValues
 
 __all__ = [
+    "apply_overrides_of_argocd",
     "apply_overrides_of_gateway",
     "apply_overrides_of_platform",
     "apply_overrides_of_service",
@@ -69,6 +71,12 @@ def apply_overrides_of_tenant(values: "TenantValues", tenant: str, cluster: str,
     return apply_overrides(
         values, list_placed("tenant", tenant, {}, loaded), "tenant", loaded.document, lambda _: names
     )
+
+
+def apply_overrides_of_argocd(values: "ArgocdValues", loaded: LoadedFleet) -> "ArgocdValues":
+    """Merge the `values` of the section `gitops`. Raises FleetError."""
+    placed = list_placed("argocd", loaded.fleet.fleet, {}, loaded)
+    return apply_overrides(values, placed, "argocd", loaded.document, lambda _: {})
 
 
 def list_placed(chart: str, name: str, pools: Mapping[str, str], loaded: LoadedFleet) -> tuple[Placed, ...]:
