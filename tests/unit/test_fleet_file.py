@@ -66,6 +66,12 @@ def test_unknown_key_names_the_nearest_key_and_line() -> None:
         ("fleet: small", f"fleet: {'x' * 48}", "fleet", "KubeRay allows 47"),
         ("nodes: 2", "nodes: 2, cluster: edge", "pools.gpu.cluster", "there is no cluster `edge`"),
         ("context: 4096", "pool: gpus", "models.chat.pool", "there is no pool `gpus`"),
+        (
+            "context: 4096",
+            "engine: {allowed_local_media_path: /}",
+            "models.chat.engine.allowed_local_media_path",
+            "read files of the worker",
+        ),
         ("context: 4096", "engine: {trust_remote_code: true}", "models.chat.engine.trust_remote_code", "code from"),
         ("gpu: L4-24GB, nodes: 2", "nodes: 2", "pools.gpu", "needs `gpu` and `nodes`, or `hosts`"),
         ("nodes: 2", "nodes: 2, hosts: [{gpu: L4-24GB}]", "pools.gpu.gpu", "or `hosts`"),
@@ -173,6 +179,16 @@ def test_alias_used_twice_is_refused() -> None:
     assert problem.path == "services.two.aliases.names[1]"
     assert "service `chat` already has the alias `a`" in problem.message
     assert read(both.replace("two: {aliases: {namespace: ai", "two: {aliases: {namespace: other"))
+
+
+@pytest.mark.parametrize("namespace", ["gateway", "infra"])
+def test_alias_with_the_name_of_the_gateways_service_is_refused(namespace: str) -> None:
+    cluster = f"clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, gateway: {{namespace: {namespace}}}}}}}\n"
+    alias = f"services: {{chat: {{aliases: {{namespace: {namespace}, names: [other, gateway]}}}}}}\n"
+    problem = the_problem(SMALL + cluster + alias)
+    assert problem.path == "services.chat.aliases.names[1]"
+    assert f"`gateway` is the Service of the gateway in namespace `{namespace}`" in problem.message
+    assert read(SMALL + cluster + alias.replace(f"namespace: {namespace}", "namespace: ai"))
 
 
 def test_worker_group_name_above_63_characters_is_refused() -> None:

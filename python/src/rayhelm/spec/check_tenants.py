@@ -12,6 +12,8 @@ from rayhelm.spec.references import reference
 
 __all__ = ["RELEASES", "check_tenants"]
 
+_GATEWAY = "gateway"
+"""Name of the Service of each gateway: that of its release."""
 RELEASES = "tenants"
 """Namespace of the releases of the chart `tenant`; no tenant has access to it."""
 
@@ -28,10 +30,18 @@ def check_tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 
 def _check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
-    """An alias is a Service, so a namespace has each alias once."""
+    """An alias is a Service, so a namespace has each alias once, and none with the name of the gateway's Service."""
     taken: dict[tuple[str, str], str] = {}
+    gateways = {cluster.gateway.namespace for cluster in fleet.clusters.values()}
     for service, aliases in ((name, service.aliases) for name, service in fleet.services.items() if service.aliases):
         for index, alias in enumerate(aliases.names):
+            if alias == _GATEWAY and aliases.namespace in gateways:
+                yield document.problem(
+                    ("services", service, "aliases", "names", index),
+                    f"`{alias}` is the Service of the gateway in namespace `{aliases.namespace}`: clients would reach"
+                    f" `{service}` in its place, without keys and limits",
+                    Fix.removal("" if len(aliases.names) > 1 else "../.."),
+                )
             other = taken.setdefault((aliases.namespace, alias), service)
             if other != service:
                 yield document.problem(
