@@ -46,8 +46,9 @@
 {{- range $envs }}
 {{- $path := .path }}
 {{- $env := .env }}
-{{- range $variable, $_ := $env }}
-{{- with get $reasons $variable }}
+{{- range $variable, $value := $env }}
+{{- $secret := include "ray-service.isSecret" (dict "name" $variable "value" $value) | empty | ternary "" "it is the name of a secret, which everyone who reads the values reads: extraEnv with valueFrom.secretKeyRef names a Secret" }}
+{{- with get $reasons $variable | default $secret }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" . "others" (omit $env $variable))) }}
 {{- end }}
 {{- end }}

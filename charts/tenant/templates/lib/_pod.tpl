@@ -26,6 +26,7 @@
 {{- $reasons := list (get $args.env $env.name) }}
 {{- $reasons = append $reasons (hasKey $seen $env.name | ternary "an earlier entry has the same name" "") }}
 {{- $reasons = append $reasons (and (hasKey $env "value") (hasKey $env "valueFrom") | ternary "it has both value and valueFrom" "") }}
+{{- $reasons = append $reasons (include "tenant.isSecret" (dict "name" $env.name "value" (get $env "value")) | empty | ternary "" "it is the name of a secret, which everyone who reads the values reads: use valueFrom.secretKeyRef") }}
 {{- $reasons = append $reasons (and (hasKey $env "valueFrom") (ne (len $sources) 1) | ternary "valueFrom needs exactly one source" "") }}
 {{- range compact $reasons }}
 {{- include "tenant.refusePod" (dict "args" $args "id" "extra-env" "name" $env.name "at" (append $at "extraEnv") "to" (without $args.pod.extraEnv $env) "why" .) }}
@@ -68,6 +69,14 @@
 {{- end }}
 {{- $taken = append $taken $mount.mountPath }}
 {{- end }}
+{{- end }}
+
+{{- /* "true" for a variable with the name of a secret and a value that is neither another variable, a switch nor a number.
+       Takes a dict: name, value. */ -}}
+{{- define "tenant.isSecret" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.isSecret" "given" . "names" (list "name" "value")) -}}
+{{- $isPublic := or (kindIs "invalid" .value) (regexMatch "^(\\$\\([A-Za-z_][A-Za-z0-9_.-]*\\)|true|false|[0-9]*)$" (toString .value)) }}
+{{- if and (not $isPublic) (regexMatch "(?i)(^|[_.-])([a-z0-9]*(apikey|passw(or)?d|passphrase|secret)|key|token|credentials?)$" .name) }}true{{ end }}
 {{- end }}
 
 {{- /* Takes a dict: args of validatePod, id, name (of the entry), at (path of the key, as a list), to (its value in the fix),

@@ -11,6 +11,7 @@ from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_engine_limits import check_engine_limits
 from rayhelm.spec.check_prefill_decode import check_prefill_decode
 from rayhelm.spec.check_remotes import check_remotes
+from rayhelm.spec.check_secrets import check_secrets
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_sources import check_sources
 from rayhelm.spec.check_tenants import check_tenants
@@ -42,6 +43,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *check_prefill_decode(fleet, document),
         *check_pools(fleet, document),
         *check_sources(fleet, document),
+        *check_secrets(fleet, document),
         *check_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
