@@ -12,7 +12,12 @@ from rayhelm.versions import get_kuberay_namespace
 
 ROOT = Path(__file__).parents[2]
 INSTALL = re.compile(r"helm (?:install|upgrade).* kuberay-operator \S+.*")
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "charts").rglob("*.md")]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "charts").rglob("*.md"),
+    *(ROOT / "examples").rglob("*.md"),
+]
 
 
 def test_defaults_name_the_namespace_of_the_operator() -> None:
@@ -35,6 +40,7 @@ def test_commands_install_kuberay_in_its_namespace() -> None:
         "charts/quickstart/README.md",
         "charts/ray-service/README.md",
         "docs/get-started/on-a-cluster.md",
+        "examples/flux/README.md",
     }
     for path, line in commands:
         assert re.search(rf"(-n|--namespace) {get_kuberay_namespace()}\b", line), path

@@ -26,11 +26,12 @@ class Sync(Values):
     """Settings of all Applications."""
 
     automated: bool = True
-    """Synchronize when the repository changes. False: a person starts each sync."""
+    """Synchronize when the repository changes. False: a person starts each sync, but of an ApplicationSet its
+    controller does."""
     prune: bool = True
     """Remove objects that the repository no longer has, after all others are healthy."""
     self_heal: bool = True
-    """Revert manual changes in the cluster."""
+    """Revert manual changes in the cluster. An ApplicationSet with progressive syncs always does."""
     server_side_diff: bool = True
     """Compare by a dry run of the API server, so that defaults and admission do not count as differences. Stable since
     Argo CD 3.1."""
