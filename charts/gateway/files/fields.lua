@@ -275,4 +275,11 @@ local function check(body, name, found, repeated)
   return find_output(body, operation, found, repeated)
 end
 
-fields = { find_string_end = find_string_end, wanted = wanted, check_fast = check_fast, check = check }
+fields = {
+  find_string_end = find_string_end,
+  find_number = find_number,
+  count_prompts = count_prompts,
+  wanted = wanted,
+  check_fast = check_fast,
+  check = check,
+}

@@ -5,13 +5,25 @@ local CLASSES = { [0] = "2xx", "4xx", "5xx" }
 
 local MINUTE = 60000
 
-local limits, buckets = {}, nil
+local limits, buckets, excess = {}, nil, nil
 for line in io.lines("limits.map") do
   local tenant, rate, concurrency, tokens = line:match("^(%S+) (%d+) (%d+) ?(%d*)$")
   if tenant then
     limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency, tokens = tonumber(tokens) }
-    -- buckets.lua writes it.
-    if limits[#limits].tokens then buckets = buckets or Map.new("buckets.map", Map._str) end
+    -- buckets.lua writes them.
+    if limits[#limits].tokens then
+      buckets = buckets or Map.new("buckets.map", Map._str)
+      excess = excess or Map.new("excess.map", Map._str)
+    end
+  end
+end
+
+-- Where each version is served.
+local owners = {}
+if buckets then
+  for line in io.lines("costs.map") do
+    local version, owner = line:match("^owner (%S+) (%S+)$")
+    if version then owners[version] = owner end
   end
 end
 
@@ -112,6 +124,16 @@ local function build_page(converters, fetches)
         local left = (tonumber(buckets:lookup(limit.tenant)) or 0) + MINUTE - now
         page.sample("rayhelm_gateway_tokens_used", { "tenant", limit.tenant }, math.max(left, 0) * limit.tokens // MINUTE)
       end
+    end
+  end
+
+  if excess then
+    page.metric("rayhelm_gateway_excess_reports_total", "counter", "Responses that reported more tokens than their request may cost.")
+    for _, key in ipairs(sorted_keys(requests)) do
+      local tenant, model, version = key:match("^([^:]*):(.*):([^:]*)$")
+      local labels = { "tenant", tenant, "model", model, "version", version, "owner", owners[model .. ":" .. version] or "" }
+      local count = excess:lookup(key)
+      if count then page.sample("rayhelm_gateway_excess_reports_total", labels, count) end
     end
   end
 

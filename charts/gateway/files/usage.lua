@@ -1,14 +1,20 @@
 -- Counts the tokens of a response for tenants with `tokensPerMinute`, while the gateway forwards it. The result is
 -- txn.tokens. A rule sets that before to the tokens of the prompt, estimated from its bytes, and removes it after an error.
 -- With `usage` in the response the result is its `total_tokens`: in a string, JSON has a backslash before each quote, so
--- no generated text can contain that key. Without it (a stream without `stream_options.include_usage`, or one that the
--- client left) the output is estimated as well: one token for each event of the stream, or for each few bytes of its text.
+-- no generated text can contain that key. In a stream it is that of the event without choices, which costs.lua has asked for;
+-- `total_tokens` of another event is that of one choice.
+-- Without it (a stream that the client left) the output is estimated: one token for each event, or for each few bytes of its
+-- text. No response counts more than txn.cost, and one that reports more sets txn.excess.
 local BYTES_PER_TOKEN = tonumber((...))
-local TOTAL = '"total_tokens"'
+local TOTAL, PROMPT = '"total_tokens"', '"prompt_tokens"'
+local NUMBER = "^%s*:%s*(%d+)%s*[,}]"
+local MOST_DIGITS = 15
 -- Bytes that may belong to a `total_tokens` that continues in the next part.
-local TAIL = #TOTAL + 20
+local TAIL = #TOTAL + 40
 -- `data: [DONE]` is shorter, and has no text.
 local SHORTEST_EVENT = 20
+-- An event without its end waits for it, so that the event with the usage can be removed. That one is shorter.
+local MOST_WAITING = 4096
 
 local find, match, sub = string.find, string.match, string.sub
 local floor, max, min = math.floor, math.max, math.min
@@ -20,56 +26,133 @@ function Usage:new()
   return setmetatable({}, Usage)
 end
 
+-- The number behind a key that ends at a position. One that is too large for Lua is one that no response has.
+local function read_number(text, last)
+  local digits = last and match(text, NUMBER, last + 1)
+  return digits and (#digits > MOST_DIGITS and math.huge or tonumber(digits))
+end
+
 function Usage:http_headers(txn, message)
-  if not message.channel:is_resp() then return end
+  if not message.channel:is_resp() then
+    self.options = txn:get_var("txn.options")
+    if self.options then filter.register_data_filter(self, message.channel) end
+    return
+  end
   self.prompt = txn:get_var("txn.tokens")
   if not self.prompt then return end
-  -- `last` is where the last event began, `frame` the size of the shortest one, `size` that of all.
-  self.tail, self.bytes, self.events, self.size, self.last, self.frame, self.total = "\n", 0, 0, 0, nil, nil, nil
+  local prompt, output, choices, prompts = match(txn:get_var("txn.cost"), "^(%d+) (%S+) (%d+) (%d+)$")
+  self.most_prompt, self.most_output, self.choices = tonumber(prompt), tonumber(output), tonumber(choices)
+  self.has_one_prompt = prompts == "1"
+  self.bytes, self.total = 0, nil
+  -- Of an error only the prompt counts.
+  if txn.f:status() >= 400 then return end
+  self.is_stream = find(txn.f:res_fhdr("content-type") or "", "^text/event%-stream")
+  -- A length that is announced cannot change.
+  self.hides = txn:get_var("txn.hides") and not txn.f:res_fhdr("content-length")
+  -- `frame` is the size of the shortest event, `size` that of all, `begun` what was forwarded of the present one, and
+  -- `generated` the tokens of each choice.
+  self.tail, self.events, self.size, self.frame, self.begun, self.generated = "", 0, 0, nil, 0, nil
   filter.register_data_filter(self, message.channel)
 end
 
 -- The text of an event is what it has more than the shortest one.
-function Usage:end_event(at)
-  local size = self.last and at - self.last or 0
-  if size >= SHORTEST_EVENT then
-    self.events, self.size = self.events + 1, self.size + size
-    self.frame = min(self.frame or size, size)
-  end
-  self.last = at
+function Usage:end_event(size)
+  if size < SHORTEST_EVENT then return end
+  self.events, self.size = self.events + 1, self.size + size
+  self.frame = min(self.frame or size, size)
 end
 
-function Usage:http_payload(_, message)
-  local text = self.tail .. (message:body() or "")
-  local base = self.bytes - #self.tail
-  self.bytes = base + #text
+-- `usage` of one choice: `continuous_usage_stats`.
+function Usage:read_choice(event, total)
+  local index, prompt = tonumber(match(event, '"index"%s*:%s*(%d+)') or 0), read_number(event, select(2, find(event, PROMPT, 1, true)))
+  if index >= self.choices or not prompt or prompt > total then return end
+  self.generated = self.generated or {}
+  self.generated[index] = max(self.generated[index] or 0, total - prompt)
+  if self.has_one_prompt then self.prompt = prompt end
+end
+
+-- Whether the event is the one with the tokens of the whole stream.
+function Usage:read_event(event)
+  local at = find(event, TOTAL, 1, true)
+  local total = at and read_number(event, at + #TOTAL - 1)
+  if not total then return false end
+  if not find(event, '"choices"%s*:%s*%[%s*%]') then
+    self:read_choice(event, total)
+    return false
+  end
+  self.total = max(self.total or 0, total)
+  return true
+end
+
+-- Reads the complete events of a part, and returns how many of its bytes are forwarded.
+function Usage:read_stream(message, text)
+  local from, removed = 1, 0
+  local has_usage = find(text, TOTAL, 1, true)
+  while true do
+    local _, after = find(text, "\n\n", from, true)
+    if not after then _, after = find(text, "\r\n\r\n", from, true) end
+    if not after then break end
+    self:end_event(self.begun + after - from + 1)
+    if has_usage and self.begun == 0 and self:read_event(sub(text, from, after)) and self.hides then
+      message:remove(from - 1 - removed, after - from + 1)
+      removed = removed + after - from + 1
+    end
+    self.begun, from = 0, after + 1
+  end
+  local waiting = #text - from + 1
+  if waiting == 0 or waiting <= MOST_WAITING and self.begun == 0 and not message:eom() then return from - 1 - removed end
+  self.begun = self.begun + waiting
+  return #text - removed
+end
+
+function Usage:read_document(text)
+  text = self.tail .. text
   local at = find(text, TOTAL, 1, true)
   while at do
-    local digits = match(text, "^%s*:%s*(%d+)", at + #TOTAL)
-    if digits then self.total = max(self.total or 0, tonumber(digits)) end
+    local total = read_number(text, at + #TOTAL - 1)
+    if total then self.total = max(self.total or 0, total) end
     at = find(text, TOTAL, at + 1, true)
   end
-  if not self.total then
-    at = find(text, "\ndata:", 1, true)
-    while at do
-      if not self.last or base + at > self.last then self:end_event(base + at) end
-      at = find(text, "\ndata:", at + 1, true)
-    end
-  end
   self.tail = sub(text, -TAIL)
+end
+
+function Usage:http_payload(txn, message)
+  if not message.channel:is_resp() then
+    -- The gateway holds the complete body before it gets here.
+    if self.options then message:insert(self.options, txn:get_var("txn.options_at")) end
+    self.options = nil
+    return
+  end
+  local text = message:body() or ""
+  if self.is_stream then
+    local forwarded = self:read_stream(message, text)
+    self.bytes = self.bytes + forwarded
+    -- HAProxy calls again after a number, until nothing is left: another number would then make it wait for more.
+    if forwarded < #text then return forwarded end
+    return
+  end
+  self.bytes = self.bytes + #text
+  self:read_document(text)
+end
+
+function Usage:estimate()
+  if self.generated then
+    local output = 0
+    for _, tokens in pairs(self.generated) do output = output + tokens end
+    return self.prompt + output
+  end
+  if not self.is_stream then return self.prompt + self.bytes / BYTES_PER_TOKEN end
+  self:end_event(self.begun)
+  return self.prompt + max(self.events, (self.size - self.events * (self.frame or 0)) / BYTES_PER_TOKEN)
 end
 
 -- HAProxy also calls this after an abort.
 function Usage:end_analyze(txn, channel)
   if not self.prompt or not channel:is_resp() then return end
-  local output = 0
-  if self.last then
-    self:end_event(self.bytes + 1)
-    output = max(self.events, (self.size - self.events * (self.frame or 0)) / BYTES_PER_TOKEN)
-  else
-    output = self.bytes / BYTES_PER_TOKEN
-  end
-  txn:set_var("txn.tokens", self.total or floor(self.prompt + output))
+  if not self.tail then return end
+  local most = self.most_prompt + (self.most_output or self.bytes)
+  txn:set_var("txn.tokens", floor(min(self.total or self:estimate(), most)))
+  if (self.total or 0) > most then txn:set_var("txn.excess", "#" .. txn:get_var("txn.model") .. ":" .. txn:get_var("txn.version")) end
 end
 
 core.register_filter("usage", Usage, function(class) return class end)

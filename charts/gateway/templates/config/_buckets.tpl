@@ -1,5 +1,5 @@
-{{- /* Tokens per minute of a tenant. usage.lua counts the tokens of a response, buckets.lua keeps the buckets, and the rules read
-       from a map when the next request may pass. Rendered only if a tenant has the limit. */ -}}
+{{- /* Tokens per minute of a tenant. costs.lua reads what a request may cost, usage.lua counts the tokens of its response, buckets.lua
+       keeps the buckets, and the rules read from a map when the next request may pass. Rendered only if a tenant has the limit. */ -}}
 
 {{- /* Takes the values. */ -}}
 {{- define "gateway.hasBuckets" -}}
@@ -13,11 +13,55 @@
 3
 {{- end }}
 
+{{- /* The longest time for which an overdrawn bucket refuses requests. */ -}}
+{{- define "gateway.overdraftMinutes" -}}
+10
+{{- end }}
+
 {{- define "gateway.loadBuckets" -}}
 {{- if include "gateway.hasBuckets" . | trim }}
-lua-load buckets.lua {{ include "gateway.windowMs" . }}
+lua-load buckets.lua {{ include "gateway.windowMs" . }} {{ include "gateway.overdraftMinutes" . }}
 lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
 {{- end }}
+{{- end }}
+
+{{- /* After body.lua, whose functions it calls. */ -}}
+{{- define "gateway.loadCosts" -}}
+{{- if include "gateway.hasBuckets" . | trim }}
+lua-load-per-thread costs.lua {{ include "gateway.bytesPerToken" . }}
+{{- end }}
+{{- end }}
+
+{{- /* `operation` lines of operations whose responses have `usage`, and `model` lines, as costs.lua reads them, and `owner` lines
+       of versions for metrics.lua. Takes (dict v tasks). */ -}}
+{{- define "gateway.mapCosts" -}}
+{{- $operations := include "gateway.jsonOperations" . | fromJson }}
+{{- range $path := include "gateway.countedOperations" . | fromJsonArray }}
+{{- $operation := get $operations $path }}
+{{- $output := $operation.output | default dict }}
+operation {{ $path }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }} {{ $operation.pairs | join "," | default "-" }}
+{{- end }}
+{{- range $id, $model := .v.models }}
+{{- with $model.contextTokens }}
+model {{ $id }} {{ int64 . }}
+{{- end }}
+{{- range $name, $version := $model.versions }}
+owner {{ $id }}:{{ $name }} {{ include "gateway.ownerOf" (dict "root" $.root "v" $.v "model" $id "name" $name "version" $version) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Where a version is served: the namespaces or hosts of its endpoints, or the remote gateways. */ -}}
+{{- define "gateway.ownerOf" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.ownerOf" "given" . "names" (list "root" "v" "model" "name" "version")) -}}
+{{- $owners := list }}
+{{- range .version.endpoints }}
+{{- $owners = append $owners (.host | default .namespace | default $.root.Release.Namespace) }}
+{{- end }}
+{{- if not $owners }}
+{{- $owners = include "gateway.remotesOf" (dict "v" .v "model" .model "version" .name) | fromJsonArray }}
+{{- end }}
+{{- $owners | uniq | sortAlpha | join "," }}
 {{- end }}
 
 {{- define "gateway.refuseBuckets" -}}
@@ -42,23 +86,30 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "toke
 {{- end }}
 
 {{- /* The tokens of the prompt, estimated; usage.lua replaces them. They stay where the client leaves before the response, and
-       where the model server does not answer in time. A compressed response could not be read. */ -}}
+       where the model server does not answer in time: 408 is Serve's. A compressed response could not be read. */ -}}
 {{- define "gateway.frontendBuckets" -}}
 {{- if include "gateway.hasBuckets" .v | trim }}
 filter lua.usage
 acl has_bucket var(txn.bucket) -m found
 acl is_counted var(txn.operation) -m str {{ include "gateway.countedOperations" . | fromJsonArray | join " " }}
-http-request set-var(txn.tokens) req.body_len,div({{ include "gateway.bytesPerToken" . }}) if has_bucket is_counted
+http-request lua.read_cost if has_bucket is_counted
 http-request del-header accept-encoding if has_bucket is_counted
-http-response unset-var(txn.tokens) if { status ge 400 }
+http-response unset-var(txn.tokens) if { status ge 400 } !{ status 408 }
 # HAProxy's own 400 means that the client has left, its 504 that the model server still works.
 http-after-response unset-var(txn.tokens) if { status 500 502 503 }
 {{- end }}
 {{- end }}
 
+{{- /* The length of a body with `stream_options`. A body in chunks has none. */ -}}
+{{- define "gateway.streamOptions" -}}
+{{- if include "gateway.hasBuckets" . | trim }}
+http-request set-header content-length %[req.fhdr(content-length),add(txn.options_bytes)] if { var(txn.options_bytes) -m found } { req.fhdr(content-length) -m found }
+{{- end }}
+{{- end }}
+
 {{- /* A field of the log format: the tokens of a request that were counted, and `-` for other requests. */ -}}
 {{- define "gateway.logBuckets" -}}
-{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,sess.ended,:),concat(,txn.tenant),lua.count_tokens]"{{ end }}
+{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,sess.ended,:),concat(,txn.tenant),concat(,txn.excess),lua.count_tokens]"{{ end }}
 {{- end }}
 
 {{- /* The date of the log line, at which the tokens are counted. A malformed request has no transaction, so the variable is that of

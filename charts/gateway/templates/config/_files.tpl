@@ -40,11 +40,13 @@
 {{- $_ := set $files "sessions.map" (printf "%s\n" .) }}
 {{- end }}
 {{- if include "gateway.hasBuckets" .v | trim }}
-{{- range list "buckets.lua" "usage.lua" }}
+{{- range list "buckets.lua" "costs.lua" "usage.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
-{{- /* buckets.lua fills it while HAProxy runs. */ -}}
+{{- $_ := set $files "costs.map" (printf "%s\n" (include "gateway.mapCosts" $data | trim)) }}
+{{- /* buckets.lua fills them while HAProxy runs. */ -}}
 {{- $_ := set $files "buckets.map" "" }}
+{{- $_ := set $files "excess.map" "" }}
 {{- end }}
 {{- if include "gateway.checksForms" $data | trim }}
 {{- $_ := set $files "forms.lua" ($root.Files.Get "files/forms.lua") }}

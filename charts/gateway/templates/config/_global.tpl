@@ -39,6 +39,7 @@ global
   lua-load-per-thread fields.lua
   {{- with include "gateway.loadSessions" $ | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
+  {{- with include "gateway.loadCosts" . | trim }}{{ . | nindent 2 }}{{ end }}
   lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}
 
 resolvers dns

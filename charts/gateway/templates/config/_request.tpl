@@ -44,8 +44,8 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- /* A JSON body is read completely, within a size and a time, and only after the key was accepted. */ -}}
 {{- define "gateway.frontendBody" -}}
 {{- $limits := .v.limits -}}
-{{- /* A remote gateway has added its salt. */}}
-{{- $most := add $limits.bodyBytes (empty .v.remoteGateways | ternary 0 80) | int }}
+{{- /* A remote gateway has added its salt, and `stream_options`. */}}
+{{- $most := add $limits.bodyBytes (empty .v.remoteGateways | ternary 0 160) | int }}
 http-request set-var(txn.length) req.fhdr(content-length) if is_json
 {{- if include "gateway.hasUploads" . | trim }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { var(txn.allowed_method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }

@@ -22,6 +22,9 @@ http-request add-header x-request-id %[var(txn.id)]
 http-request add-header x-rayhelm-tenant %[var(txn.tenant)]
 {{- include "gateway.remoteHeader" .v }}
 {{- include "gateway.traceHeaders" .v }}
+{{- with include "gateway.streamOptions" .v | trim }}
+{{- . | nindent 0 }}
+{{- end }}
 # Who sent it, for the metrics.
 http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests
 use_backend %[var(txn.backend)]

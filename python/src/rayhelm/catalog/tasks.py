@@ -43,6 +43,8 @@ class TaskOperation(Closed):
     """Fields that a JSON body must have beside `model`, with their kinds: all of one of these sets."""
     reports_usage: bool = False
     """Responses have the number of tokens in `usage`."""
+    pairs: list[str] = []
+    """Fields with a text, or with a list of texts that are each paired with another text: a prompt for each pair."""
     output: TaskOutput | None = None
     """None: the operation generates no tokens, or they have no bound."""
 

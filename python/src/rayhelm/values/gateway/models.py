@@ -115,6 +115,10 @@ class Model(Values):
     """How the endpoint of a request is selected."""
     prefix_cache: ModelPrefixCache = ModelPrefixCache()
     """vLLM's prefix cache: each tenant's own, or shared."""
+    context_tokens: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    """Most tokens of a prompt with its output: `max_model_len` of its engine. It bounds what a response counts for
+    tenants with `tokensPerMinute`. 0: not known; then only `max_tokens` of the request, or else the bytes of the
+    response, bound the output."""
     spill_above: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Requests in flight of a version, per pod, from which on further ones go to a gateway in `remoteGateways`. 0: only
     when no endpoint is available."""
