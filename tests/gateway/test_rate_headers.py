@@ -150,7 +150,7 @@ def test_metric_of_used_tokens_agrees_with_the_headers(environment, tokens):
     values = {"tenants": {"acme": {"tokensPerMinute": MINUTE}}, "rateLimitHeaders": {"enabled": True}}
     with start_gateway(minimal_values(one, values)) as gateway:
         name = next(NAMES)
-        body = {"model": "llama", "messages": [], "tokens": tokens}
+        body = {"model": "llama", "messages": [], "tokens": tokens, "max_tokens": tokens}
         assert gateway.request(CHAT, body, headers=[("X-Request-Id", name)]).status == 200
         assert gateway.log_entry(name)["tokens"] == str(tokens)
         pause_process(gateway, 1.5)

@@ -397,7 +397,7 @@ def test_continuous_usage_counts_tokens_without_an_event(gateway, one):
     assert leave(gateway, one, content, *events) == PROMPT + 2 * 101
 
 
-def test_usage_of_choices_that_nobody_asked_for_is_not_believed(gateway, one):
+def test_usage_of_further_choices_than_the_request_has_does_not_count(gateway, one):
     events = [chunk("x", index, usage=usage(1000)) for index in range(5)]
     content = chat(stream=True, n=2, max_tokens=1000, stream_options=CONTINUOUS)
     assert leave(gateway, one, content, *events) == PROMPT + 2 * 1000

@@ -11,6 +11,7 @@ OF_UNUSED_FEATURES = {
     "spec_decode_": "no model has speculative decoding",
     "ray_vllm_nixl_": "no prefill and decode replicas",
     'server=~"remote[.].+"': "no remote gateway",
+    "rayhelm_gateway_excess_reports_total": "no model reports too many tokens",
     "rayhelm_gateway_tokens_used": "no tenant with tokensPerMinute",
     "rayhelm_gateway_token_keys_read_timestamp_seconds": "no OIDC",
     "rayhelm_gateway_certificate_not_after_timestamp_seconds": "no TLS at the gateway",

@@ -20,6 +20,7 @@ from rayhelm.observability.queries.scope import Scope
 __all__ = [
     "down_targets",
     "engine_deaths",
+    "excess_reports",
     "failed_downloads",
     "finished_requests",
     "forwarded_share",
@@ -182,6 +183,12 @@ def limited_share(scope: Scope, window: str = "30m", by: By = TENANT, least: int
     refused = blocks.increase("rayhelm_gateway_rejections_total", scope, window, reason, by=by, zero=False)
     forwarded = blocks.increase("rayhelm_gateway_requests_total", scope, window, by=by, zero=False)
     return f"({refused}) / (({refused}) + ({forwarded} or 0 * ({refused})) >= {least})"
+
+
+@query(unit="count", idle="no data", first=True)
+def excess_reports(scope: Scope, window: str = "1h", by: By = (*GATEWAY, "model", "version", "owner")) -> str:
+    """Responses in the window that reported more tokens than their request may cost, by where the model is served."""
+    return blocks.increase("rayhelm_gateway_excess_reports_total", scope, window, by=by, zero=False)
 
 
 @query(unit="ratio", idle="no data")

@@ -128,8 +128,15 @@ def _build_model(
         prefix_cache=ModelPrefixCache(shared_reason=planned.prefix_caches.get(model, "")),
         aliases=list(fleet.models[model].aliases) if model in fleet.models else [],
         operations=list_operations(model, fleet),
+        context_tokens=_find_context(model, plan, fleet),
         spill_above=planned.spill_above.get(model, 0),
     )
+
+
+def _find_context(name: str, plan: Plan, fleet: Fleet) -> int:
+    """Return the longest context of the models with a served name, in any cluster. 0: responses have no tokens."""
+    served = [model for model in plan.models.values() if model.served_as == fleet.served_by(name)]
+    return max((model.max_model_len for model in served if get_task(model.task).reports_usage), default=0)
 
 
 def _build_endpoint(
