@@ -25,45 +25,6 @@ lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
 {{- end }}
 {{- end }}
 
-{{- /* After body.lua, whose functions it calls. */ -}}
-{{- define "gateway.loadCosts" -}}
-{{- if include "gateway.hasBuckets" . | trim }}
-lua-load-per-thread costs.lua {{ include "gateway.bytesPerToken" . }}
-{{- end }}
-{{- end }}
-
-{{- /* `operation` lines of operations whose responses have `usage`, and `model` lines, as costs.lua reads them, and `owner` lines
-       of versions for metrics.lua. Takes (dict v tasks). */ -}}
-{{- define "gateway.mapCosts" -}}
-{{- $operations := include "gateway.jsonOperations" . | fromJson }}
-{{- range $path := include "gateway.countedOperations" . | fromJsonArray }}
-{{- $operation := get $operations $path }}
-{{- $output := $operation.output | default dict }}
-operation {{ $path }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }} {{ $operation.pairs | join "," | default "-" }}
-{{- end }}
-{{- range $id, $model := .v.models }}
-{{- with $model.contextTokens }}
-model {{ $id }} {{ int64 . }}
-{{- end }}
-{{- range $name, $version := $model.versions }}
-owner {{ $id }}:{{ $name }} {{ include "gateway.ownerOf" (dict "root" $.root "v" $.v "model" $id "name" $name "version" $version) }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- /* Where a version is served: the namespaces or hosts of its endpoints, or the remote gateways. */ -}}
-{{- define "gateway.ownerOf" -}}
-{{- include "gateway.arguments" (dict "template" "gateway.ownerOf" "given" . "names" (list "root" "v" "model" "name" "version")) -}}
-{{- $owners := list }}
-{{- range .version.endpoints }}
-{{- $owners = append $owners (.host | default .namespace | default $.root.Release.Namespace) }}
-{{- end }}
-{{- if not $owners }}
-{{- $owners = include "gateway.remotesOf" (dict "v" .v "model" .model "version" .name) | fromJsonArray }}
-{{- end }}
-{{- $owners | uniq | sortAlpha | join "," }}
-{{- end }}
-
 {{- define "gateway.refuseBuckets" -}}
 {{- if include "gateway.hasBuckets" .v | trim }}
 http-request set-var(txn.bucket) var(txn.tenant),map_str(limits.map),word(3,' ')
@@ -97,13 +58,6 @@ http-request del-header accept-encoding if has_bucket is_counted
 http-response unset-var(txn.tokens) if { status ge 400 } !{ status 408 }
 # HAProxy's own 400 means that the client has left, its 504 that the model server still works.
 http-after-response unset-var(txn.tokens) if { status 500 502 503 }
-{{- end }}
-{{- end }}
-
-{{- /* The length of a body with `stream_options`. A body in chunks has none. */ -}}
-{{- define "gateway.streamOptions" -}}
-{{- if include "gateway.hasBuckets" . | trim }}
-http-request set-header content-length %[req.fhdr(content-length),add(txn.options_bytes)] if { var(txn.options_bytes) -m found } { req.fhdr(content-length) -m found }
 {{- end }}
 {{- end }}
 
