@@ -66,6 +66,14 @@ def test_object_with_another_form_is_named_with_its_field() -> None:
     assert finding.fix.startswith("kubectl get resourcequota lab -n lab -o yaml")
 
 
+def test_name_that_cannot_be_written_is_a_finding() -> None:
+    world = World(fleet())
+    quota = next(each for each in world.items(RESOURCE_QUOTAS) if each["metadata"]["name"] == "lab")
+    world.items(RESOURCE_QUOTAS).append({**quota, "metadata": {"name": "\ud800", "namespace": "lab"}})
+    (finding,) = world.examine("quota").findings
+    assert (finding.object, finding.evidence[:28]) == ("ResourceQuota lab/?", "check failed: metadata.name:")
+
+
 def deployment(**spec: Any) -> dict[str, Any]:
     pod = {"containers": [{"name": "one", "image": "registry.example/one:1"}], **spec}
     return {
@@ -82,6 +90,20 @@ def test_name_of_a_secret_that_is_no_name_is_neither_read_nor_pasted() -> None:
     (finding,) = world.examine("secrets").findings
     assert finding.object == "Deployment lab/odd"
     assert "curl" not in finding.model_dump_json()
+
+
+def test_secret_with_another_form_hides_no_other_secret() -> None:
+    world = World(fleet())
+    world.create(deployment(imagePullSecrets=[{"name": "missing"}]))
+    keys = next(path for path in world.answers if path.endswith("/secrets/gateway-keys-lab"))
+    world.answers[keys]["data"] = {"keys": ["hf_secret"]}
+    missing, malformed = world.examine("secrets").findings
+    assert (malformed.object, malformed.evidence.partition(": ")[0]) == (
+        "Secret gateway/gateway-keys-lab",
+        "check failed",
+    )
+    assert missing.object == "Secret lab/missing"
+    assert "hf_secret" not in malformed.model_dump_json()
 
 
 def test_annotation_of_a_tenant_cannot_end_the_command_of_a_fix() -> None:

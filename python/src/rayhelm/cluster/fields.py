@@ -27,7 +27,7 @@ class MalformedError(RayhelmError):
     """A field of a live object has another type than rayhelm reads."""
 
     def __init__(self, item: Any, kind: Kind, problem: str) -> None:
-        self.object, self.problem = describe_object(item, kind.name), problem
+        self.object, self.problem = describe_object(item, kind.name), _as_text(problem)
         super().__init__(f"{self.object}: {problem}")
 
 
@@ -58,8 +58,13 @@ def describe_object(item: Any, kind: str) -> str:
     """Return `KIND NAMESPACE/NAME` as far as an object of any form has them."""
     metadata = item.get("metadata") if isinstance(item, Mapping) else None
     names = [metadata.get(key) for key in ("namespace", "name")] if isinstance(metadata, Mapping) else []
-    found = [name[:253] for name in names if isinstance(name, str) and name]
+    found = [_as_text(name[:253]) for name in names if isinstance(name, str) and name]
     return f"{kind} {'/'.join(found)}" if found else f"{kind} without a name"
+
+
+def _as_text(text: str) -> str:
+    """Return a text that can be written: JSON may have half of a character."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _drop_nulls(value: Any) -> Any:

@@ -2,9 +2,9 @@
 
 import shlex
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rayhelm.cluster.fields import MalformedError, describe_object
 from rayhelm.doctor.finding import Finding, Severity
@@ -12,12 +12,20 @@ from rayhelm.errors import RayhelmError
 
 __all__ = ["describe_failure", "describe_malformed", "find_in_each", "locate"]
 
-Object = Mapping[str, Any]
+T = TypeVar("T")
 _PACKAGE = Path(__file__).parents[1]
 
 
-def find_in_each(items: Iterable[Object], find: Callable[[Any], Iterable[Finding]]) -> Iterator[Finding]:
-    """Yield the findings of each object. One that `find` fails on is a finding, and does not hide those of others."""
+def _name(item: Any) -> str:
+    return describe_object(item, str(item.get("kind", "")))
+
+
+def find_in_each(
+    items: Iterable[T], find: Callable[[T], Iterable[Finding]], name: Callable[[T], str] = _name
+) -> Iterator[Finding]:
+    """Yield the findings of each object. One that `find` fails on is a finding, and does not hide those of others.
+
+    `name` returns `KIND NAMESPACE/NAME` of items that are no objects themselves."""
     for item in items:
         try:
             yield from list(find(item))
@@ -26,7 +34,7 @@ def find_in_each(items: Iterable[Object], find: Callable[[Any], Iterable[Finding
         except RayhelmError:
             raise
         except Exception as error:
-            yield describe_failure(describe_object(item, str(item.get("kind", ""))), error)
+            yield describe_failure(name(item), error)
 
 
 def describe_failure(name: str, error: Exception) -> Finding:

@@ -8,6 +8,7 @@ from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES, SECRE
 from rayhelm.cluster.reader import AbsentError, ForbiddenError
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity
 from rayhelm.doctor.plant import Plant
 from rayhelm.doctor.references import SecretReference, find_pod_specs, list_references
@@ -31,20 +32,32 @@ def find_wanted(facts: Facts) -> dict[tuple[str, str], list[SecretReference]]:
 
 def _find(facts: Facts) -> Iterator[Finding]:
     refused: list[tuple[str, str]] = []
-    for (namespace, name), wanted in sorted(find_wanted(facts).items()):
-        references = [each for each in wanted if not each.is_jwks]
-        if not references:
-            continue
-        try:
-            secret = facts.get(SECRETS, namespace, name)
-        except ForbiddenError:
-            refused.append((namespace, name))
-        except AbsentError:
-            yield _describe_missing(references)
-        else:
-            yield from _check_content(secret, references, facts)
+    wanted = {
+        key: references
+        for key, found in sorted(find_wanted(facts).items())
+        if (references := [each for each in found if not each.is_jwks])
+    }
+    yield from find_in_each(
+        wanted.items(),
+        lambda each: _check_secret(*each, facts, refused),
+        lambda each: "Secret {}/{}".format(*each[0]),
+    )
     if refused:
         yield _describe_refused(refused)
+
+
+def _check_secret(
+    key: tuple[str, str], references: list[SecretReference], facts: Facts, refused: list[tuple[str, str]]
+) -> Iterator[Finding]:
+    """Find what is wrong with one Secret; one that may not be read is added to `refused`."""
+    try:
+        secret = facts.get(SECRETS, *key)
+    except ForbiddenError:
+        refused.append(key)
+    except AbsentError:
+        yield _describe_missing(references)
+    else:
+        yield from _check_content(secret, references, facts)
 
 
 def _check_content(secret: dict[str, Any], references: list[SecretReference], facts: Facts) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from rayhelm.cluster.kinds import CONFIG_MAPS, DEPLOYMENTS, SECRETS
 from rayhelm.cluster.reader import AbsentError, ForbiddenError
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, namespace_of
+from rayhelm.doctor.failures import find_in_each
 from rayhelm.doctor.finding import Finding, Severity
 from rayhelm.doctor.jwks import JwksSource, find_jwks_problem, list_jwks_sources
 from rayhelm.doctor.plant import Plant
@@ -27,8 +28,11 @@ def _find(facts: Facts) -> Iterator[Finding]:
         for spec in find_pod_specs(item.get("spec"))
         for source in list_jwks_sources(spec)
     }
-    for namespace, source in sorted(found):
-        yield from _check(facts, namespace, source)
+    return find_in_each(
+        sorted(found),
+        lambda each: _check(facts, *each),
+        lambda each: f"{each[1].kind} {each[0]}/{each[1].name}",
+    )
 
 
 def _check(facts: Facts, namespace: str, source: JwksSource) -> Iterator[Finding]:
