@@ -29,6 +29,18 @@ def chat(**model: Any) -> dict[str, Any]:
 
 FIXED = {"autoscaler": {"enabled": False}, **chat(autoscaling={"maxReplicas": 1})}
 """Without Ray's autoscaler nothing grows."""
+INGRESS_ON_CPUS = {
+    "serve": {"applications": {"chat": {"ingress": {"workerGroup": "ingress"}}}},
+    "workerGroups": {
+        "ingress": {
+            "gpu": {"count": 0},
+            "mountsWeights": False,
+            "resources": {"limits": {"cpu": 4, "memory": "8Gi"}},
+            "shmSize": "1Gi",
+        }
+    },
+}
+"""The ingress on a worker without GPUs, so that those of the model can scale to zero."""
 ENGINE_QUEUE = {
     "image": {"includesRayhelm": True},
     "serve": {

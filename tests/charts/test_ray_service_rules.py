@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from charts.each_chart import chart_of
-from charts.kit import HELMS, chat, over
+from charts.kit import HELMS, INGRESS_ON_CPUS, chat, over
 
 CHART = chart_of("ray-service")
 XPU = {"repository": "registry.example/ray-vllm", "tag": "2.60.0-xpu"}
@@ -28,7 +28,38 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"count": 2}, "maxReplicas": 4}}, **chat(engine=SPLIT)},
         chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 4, "maxReplicas": 4}),
         chat(engine={"dataParallelSize": 1}),
-        chat(autoscaling={"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800}),
+        over(
+            INGRESS_ON_CPUS,
+            chat(autoscaling={"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800}),
+        ),
+        # Nothing is removed: the group has a fixed number of workers.
+        {"workerGroups": {"gpu": {"minReplicas": 2}}, **chat(autoscaling={"minReplicas": 0})},
+        over(
+            INGRESS_ON_CPUS,
+            {
+                **chat(autoscaling={"minReplicas": 0, "initialReplicas": 0}),
+                "test": {"enabled": False},
+                "upgrade": {
+                    "strategy": "NewClusterWithIncrementalUpgrade",
+                    "incremental": {"gatewayClassName": "istio"},
+                },
+            },
+        ),
+        # The worker of the ingress accepts the requests of the other application.
+        over(
+            INGRESS_ON_CPUS,
+            {
+                "serve": {
+                    "customApplications": {
+                        "x": {
+                            "importPath": "a.b:c",
+                            "deployments": {"d": {"gpus": 1, "minReplicas": 0, "workerGroup": "gpu"}},
+                        }
+                    }
+                },
+                "workerGroups": {"gpu": {"maxReplicas": 3}},
+            },
+        ),
         chat(autoscaling={"targetOngoingRequests": 128}, maxOngoingRequests=128),
         chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 1, "maxReplicas": 1}),
         {"workerGroups": {"gpu": {"minReplicas": 2, "spread": {"topology.kubernetes.io/zone": {"maxSkew": 2}}}}},

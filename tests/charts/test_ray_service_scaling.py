@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import ENGINE_QUEUE, chat, cluster, llm_config, over, serve_config, worker
+from charts.kit import ENGINE_QUEUE, INGRESS_ON_CPUS, chat, cluster, llm_config, over, serve_config, worker
 from rayhelm.local.serve_config import check_serve_config
 
 STAYS = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
@@ -26,9 +26,37 @@ def test_absent_scaling_values_render_the_defaults():
 
 
 def test_model_scales_to_zero_after_its_own_delay():
-    overlay = chat(autoscaling={"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800})
+    zero = {"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800}
+    overlay = over(INGRESS_ON_CPUS, chat(autoscaling=zero))
     assert scaling(overlay)["initial_replicas"] == 2
     assert scaling(overlay)["downscale_to_zero_delay_s"] == 1800
+
+
+def test_ingress_requests_a_resource_of_its_worker_group():
+    (application,) = serve_config(INGRESS_ON_CPUS)["applications"]
+    ingress = application["args"]["ingress_deployment_config"]
+    assert ingress["ray_actor_options"] == {"num_cpus": 1, "resources": {"ingress.worker-group": 0.001}}
+    _, group = cluster(INGRESS_ON_CPUS)["workerGroupSpecs"]
+    assert group["resources"] == {"GPU": "0", "ingress.worker-group": "1"}
+
+
+def test_ingress_names_no_resource_without_a_worker_group():
+    (application,) = serve_config()["applications"]
+    assert "ray_actor_options" not in application["args"]["ingress_deployment_config"]
+
+
+def test_workers_without_weights_wait_for_no_download():
+    gpu, ingress = (group["template"]["spec"] for group in cluster(INGRESS_ON_CPUS)["workerGroupSpecs"])
+    assert gpu["initContainers"][0]["name"] == "wait-for-weights"
+    assert "initContainers" not in ingress
+    assert {each["name"] for each in gpu["volumes"]} - {each["name"] for each in ingress["volumes"]} == {"weights"}
+    mounts = [{each["name"] for each in spec["containers"][0]["volumeMounts"]} for spec in (gpu, ingress)]
+    assert mounts[0] - mounts[1] == {"weights"}
+
+
+@pytest.mark.serve
+def test_ray_accepts_the_placement_of_the_ingress():
+    assert check_serve_config(json.dumps(serve_config(INGRESS_ON_CPUS))) == []
 
 
 def test_custom_application_renders_its_delays():

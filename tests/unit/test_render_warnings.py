@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rayhelm.errors import Fix
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.render.warnings import find_open_gateways, find_open_images, list_warnings
+from rayhelm.render.warnings import find_open_gateways, find_open_images, find_short_timeouts, list_warnings
 from rayhelm.spec.document import parse_document
 from unit.apply_fix import apply_fix
 from unit.command import run
@@ -99,3 +100,27 @@ def test_plan_as_json_has_what_is_open(
 def test_warnings_are_one_table_and_one_text_for_each_gateway() -> None:
     loaded = load(FLEET)
     assert len(list_warnings(plan_fleet(loaded), loaded)) == 2
+
+
+SLOW = FLEET.replace("whole: {gpu: L4-24GB, nodes: 1", "whole: {gpu: L4-24GB, nodes: 1, nodeStart: 25m").replace(
+    "pool: whole,", "pool: whole, replicas: {min: %d},"
+)
+
+
+def test_timeouts_below_the_load_time_are_reported_when_a_model_scales_to_zero() -> None:
+    text = SLOW % 0
+    loaded = load(text)
+    serve, gateway = find_short_timeouts(plan_fleet(loaded), loaded)
+    assert "Serve ends it after 1200 s" in serve.message
+    assert "gateway of cluster `main` ends it after 1260 s" in gateway.message
+    for problem in (serve, gateway):
+        assert isinstance(problem.fix, Fix)
+        text = yaml.safe_dump(apply_fix(parse_document(text, "fleet.yaml"), problem.fix))
+    loaded = load(text)
+    assert not [*find_short_timeouts(plan_fleet(loaded), loaded)]
+
+
+@pytest.mark.parametrize("text", [SLOW % 1, (SLOW % 0).replace("nodeStart: 25m, ", "")])
+def test_timeouts_are_not_reported_without_a_long_wait(text: str) -> None:
+    loaded = load(text)
+    assert not [*find_short_timeouts(plan_fleet(loaded), loaded)]

@@ -13,6 +13,7 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
     CustomApplication,
+    IngressDeployment,
     ModelAutoscaling,
     Router,
     Serve,
@@ -182,6 +183,14 @@ def test_local_gpus_read_text_to_speech_from_the_hub() -> None:
     assert here.args == {"model": "tts", "source": "acme/tts", "vocoder": f"acme/vocoder@{'0' * 40}"}
     assert here.hub_models == {}
     assert (here.deployments["Speech"].gpus, here.deployments["Speech"].worker_group) == (0.4, "")
+
+
+def test_ingress_has_no_worker_group_on_local_gpus() -> None:
+    application = ServeApplication(
+        models={"chat": model()}, ingress=IngressDeployment(max_replicas=1, worker_group="ingress")
+    )
+    here = adapt_for_local_gpus(RayServiceValues(serve=Serve(applications={"chat": application})))
+    assert here.serve.applications["chat"].ingress == IngressDeployment(max_replicas=1)
 
 
 def test_every_catalog_model_has_a_stand_in_or_a_reason() -> None:

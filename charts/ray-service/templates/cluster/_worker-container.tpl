@@ -28,13 +28,15 @@ envFrom:
 {{- end }}
 volumeMounts:
   {{- include "ray-service.mounts" . | nindent 2 }}
-  {{- if $v.weights.enabled }}
+  {{- if and $v.weights.enabled $group.mountsWeights }}
   - name: weights
     mountPath: {{ $v.weights.mountPath }}
     readOnly: true
   {{- end }}
+  {{- if $group.mountsWeights }}
   {{- with include "ray-service.modelImageMounts" $v | trim }}
   {{- . | nindent 2 }}
+  {{- end }}
   {{- end }}
   {{- with $group.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}

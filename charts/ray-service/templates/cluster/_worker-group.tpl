@@ -74,13 +74,15 @@ template:
       - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}
     volumes:
       {{- include "ray-service.volumes" (dict "root" $root "v" $v "pod" $group) | nindent 6 }}
-      {{- if $v.weights.enabled }}
+      {{- if and $v.weights.enabled $group.mountsWeights }}
       - name: weights
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}
       {{- end }}
+      {{- if $group.mountsWeights }}
       {{- with include "ray-service.modelImageVolumes" $v | trim }}
       {{- . | nindent 6 }}
+      {{- end }}
       {{- end }}
       {{- with $group.extraVolumes }}
       {{- toYaml . | nindent 6 }}

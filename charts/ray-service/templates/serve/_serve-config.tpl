@@ -51,6 +51,9 @@
           "min_replicas" $app.ingress.minReplicas
           "max_replicas" $app.ingress.maxReplicas
           "target_ongoing_requests" $app.ingress.targetOngoingRequests)) }}
+{{- with $app.ingress.workerGroup }}
+{{- $_ := set $args.ingress_deployment_config "ray_actor_options" (dict "num_cpus" 1 "resources" (dict (include "ray-service.groupResource" .) 0.001)) }}
+{{- end }}
 {{- with include "ray-service.ingressClass" $app | fromJson }}
 {{- $_ := set $args "ingress_cls_config" . }}
 {{- end }}

@@ -9,6 +9,7 @@
 {{- include "ray-service.validateModels" . }}
 {{- include "ray-service.validateModelImages" . }}
 {{- include "ray-service.validateCapacity" . }}
+{{- include "ray-service.validateZero" . }}
 {{- include "ray-service.validateCluster" . }}
 {{- include "ray-service.validateNetwork" . }}
 {{- include "ray-service.validateTracing" . }}

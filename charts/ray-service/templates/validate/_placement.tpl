@@ -11,6 +11,12 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "accelerator-type-zero" "words" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
 {{- end }}
 {{- end }}
+{{- range $name, $group := $v.workerGroups }}
+{{- $fits := or $group.gpu.count (eq $model.accelerator.kind "cpu") }}
+{{- if and (not $group.mountsWeights) (ternary (has $name $model.workerGroups) $fits (not (empty $model.workerGroups))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "weights-unmounted" "words" (dict "path" $path "group" $name)) }}
+{{- end }}
+{{- end }}
 {{- /* For every group, because the ingress of the model's requests may run on any of them. */}}
 {{- include "ray-service.validateDrain" (dict "v" $v "path" $path "groups" (keys $v.workerGroups) "seconds" $model.gracefulShutdownSeconds) }}
 {{- if eq $model.accelerator.kind "gpu" }}

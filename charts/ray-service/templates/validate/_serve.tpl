@@ -25,6 +25,9 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "application-duplicate" "words" (dict "name" $name "application" (pick (get $custom $name) "importPath" "args" "deployments"))) }}
 {{- end }}
 {{- include "ray-service.validateBounds" (dict "v" $v "path" (list "serve" "applications" $name "ingress") "scaling" $app.ingress) }}
+{{- with $app.ingress.workerGroup }}
+{{- include "ray-service.validateGroup" (dict "v" $v "path" (list "serve" "applications" $name "ingress") "group" .) }}
+{{- end }}
 {{- $deployments := list }}
 {{- range $id, $model := $app.models }}
 {{- $deployment := $id | replace "/" "--" | replace "." "_" }}

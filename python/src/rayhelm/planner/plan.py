@@ -238,6 +238,13 @@ class ModelPlan(Closed):
         return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}{kinds}"
 
 
+class IngressWorkersPlan(Closed):
+    """Workers without GPUs, on which the ingress of a service runs whose models can scale to zero."""
+
+    min_workers: int
+    max_workers: int
+
+
 class ServicePlan(Closed):
     """A RayService: its models, the GPUs that it uses, and what an upgrade needs."""
 
@@ -254,6 +261,8 @@ class ServicePlan(Closed):
     upgrade_surge_gpus: int | float
     """Additional GPUs during an upgrade."""
     upgrade_reason: str
+    ingress_workers: IngressWorkersPlan | None = None
+    """Workers without GPUs that stay; None if the ingress runs on the workers of the models."""
 
 
 class TenantPlan(Closed):

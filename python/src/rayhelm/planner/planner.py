@@ -10,6 +10,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
+from rayhelm.planner.access.ingress import check_reachable
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
 from rayhelm.planner.explain.model_plan import build_model_plan
@@ -92,6 +93,7 @@ def _build_plan(
             *warn_old_kubernetes(loaded.fleet),
         ),
     )
+    check_reachable(plan.models, loaded)
     check_rdma_access(plan.models, inventories, loaded)
     check_pool_labels(plan.models, inventories, loaded)
     check_tenant_limits(plan, inventories, loaded)

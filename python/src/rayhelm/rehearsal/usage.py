@@ -27,6 +27,8 @@ def count_gpus(service: str, rendered: Rendered, values: RayServiceValues) -> Gp
     pools = {name: kind.pool for kind, name in kinds.items()}
     used: GpuUsage = Counter()
     for name, group in values.worker_groups.items():
+        if not group.gpu.count:
+            continue
         used[pools[name], get_gpu_resource(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
     return used
 

@@ -6,18 +6,28 @@ write them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.planner.plan import Plan
+from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.sources import is_downloaded
 from rayhelm.spec.yaml_nodes import Path
 from rayhelm.values.build.weights_claim import choose_access_mode
+from rayhelm.values.gateway.limits import Timeouts
+from rayhelm.values.ray_service.serve import Serve
 from rayhelm.versions import PinnedImage, versions
 
-__all__ = ["OpenImage", "find_assumed_storage", "find_open_gateways", "find_open_images", "list_warnings"]
+__all__ = [
+    "OpenImage",
+    "find_assumed_storage",
+    "find_open_gateways",
+    "find_open_images",
+    "find_short_timeouts",
+    "list_warnings",
+]
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,11 @@ class OpenImage:
 def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
     """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway."""
     images = find_open_images(plan, loaded)
-    problems = (*find_assumed_storage(plan, loaded), *find_open_gateways(plan, loaded))
+    problems = (
+        *find_assumed_storage(plan, loaded),
+        *find_open_gateways(plan, loaded),
+        *find_short_timeouts(plan, loaded),
+    )
     return (*([_table(images)] if images else []), *map(str, problems))
 
 
@@ -140,6 +154,53 @@ def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
         )
         fix = Fix("", exposed, "or `httpRoute` for the Gateway API, or `tls`; with your names")
         yield loaded.document.problem(path, message, fix)
+
+
+def find_short_timeouts(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each service and gateway that gives up before a model that scaled to zero is loaded."""
+    zero = [model for model in plan.models.values() if not model.min_replicas]
+    for service in dict.fromkeys(model.service for model in zero):
+        slowest = max((model for model in zero if model.service == service), key=lambda model: model.scaling.load_s)
+        path: Path = ("services", service, "values", "serve", "requestTimeoutSeconds")
+        seconds = _read_number(loaded, path, Serve().request_timeout_seconds)
+        if slowest.scaling.load_s >= seconds:
+            enough = _add_margin(slowest.scaling.load_s)
+            fix = Fix("/" + ".".join(map(str, path)), enough)
+            yield loaded.document.problem(("models", slowest.model), _describe_wait(slowest, "Serve", seconds), fix)
+    for cluster in plan.gateways:
+        here = [model for model in zero if model.cluster == cluster]
+        if not here:
+            continue
+        slowest = max(here, key=lambda model: model.scaling.load_s)
+        path = ("clusters", cluster, "gateway", "values")
+        seconds = _read_number(loaded, (*path, "timeouts", "serverSeconds"), Timeouts().server_seconds)
+        if slowest.scaling.load_s >= seconds:
+            # Above that of Serve, so that clients get Serve's own error. A pod that stops waits as long.
+            enough = _add_margin(slowest.scaling.load_s) + 60
+            given = {**_read(loaded, path), "timeouts": {"serverSeconds": enough}, "drain": {"seconds": enough}}
+            fix = Fix("/" + ".".join(map(str, path)), given)
+            message = _describe_wait(slowest, f"the gateway of cluster `{cluster}`", seconds)
+            yield loaded.document.problem(("models", slowest.model), message, fix)
+
+
+def _describe_wait(model: ModelPlan, who: str, seconds: float) -> str:
+    return (
+        f"the first request after a scale to zero waits {model.scaling.load_s:g} s until `{model.model}` is loaded, and"
+        f" {who} ends it after {seconds:g} s"
+    )
+
+
+def _add_margin(seconds: float) -> int:
+    """Return a timeout for a load time, which is an assumption."""
+    return ceil(1.5 * seconds / 60) * 60
+
+
+def _read_number(loaded: LoadedFleet, path: Path, default: float) -> float:
+    try:
+        found = loaded.document.value(path)
+    except (KeyError, TypeError):
+        return default
+    return float(found) if isinstance(found, int | float) else default
 
 
 def _read(loaded: LoadedFleet, path: Path) -> dict[str, Any]:

@@ -107,7 +107,8 @@ class Replicas(Record):
     """Pinned bounds of autoscaling."""
 
     min: int = Field(default=1, ge=0, le=1000, examples=[1])
-    """Smallest number of replicas, also without load."""
+    """Smallest number of replicas, also without load. With 0 no GPU pod stays, and the first request waits until the
+    model is loaded."""
     max: int = Field(default=1, ge=1, le=1000, examples=[4])
     """Largest number of replicas."""
 

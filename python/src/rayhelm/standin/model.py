@@ -119,7 +119,10 @@ def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
     """Change values to use the GPUs of this computer: no worker groups, and weights directly from their source."""
     applications = {
         name: application.model_copy(
-            update={"models": {key: _remove_worker_groups(model) for key, model in application.models.items()}}
+            update={
+                "models": {key: _remove_worker_groups(model) for key, model in application.models.items()},
+                "ingress": application.ingress.model_copy(update={"worker_group": ""}),
+            }
         )
         for name, application in values.serve.applications.items()
     }

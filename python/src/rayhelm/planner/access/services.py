@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rayhelm.catalog.tasks import get_task
+from rayhelm.planner.access.ingress import plan_ingress_workers
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
@@ -94,6 +95,7 @@ def _plan_service(
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
+        ingress_workers=plan_ingress_workers(members),
     )
 
 

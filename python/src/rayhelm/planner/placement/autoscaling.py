@@ -66,6 +66,8 @@ def explain_autoscaling(
     yield from _explain_policy(scaling)
     yield _explain_bounds(chosen, low, high)
     yield _load(chosen, stages, scaling, gib_per_s)
+    if low == 0:
+        yield _explain_ingress(chosen)
     yield from _explain_initial(scaling, low)
     yield from _explain_delays(scaling)
 
@@ -141,6 +143,19 @@ def _load(
             f" until the engine serves ({figures.engine_start_because}). {new}"
         ),
         numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read, 3)},
+    )
+
+
+def _explain_ingress(chosen: Candidate) -> Reason:
+    return Reason(
+        decision="ingress",
+        chosen="on workers without a GPU",
+        because=(
+            f"`min` is 0: all ingress deployments of service `{chosen.model_spec.service}` run there, because a replica"
+            " of each always runs and would keep the GPUs of its worker. These workers stay, and the price does not"
+            " count them. The first request after a scale to zero waits for `load_s`, so every timeout in front of the"
+            " gateway has to be longer"
+        ),
     )
 
 

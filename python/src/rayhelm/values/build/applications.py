@@ -5,6 +5,7 @@ from typing import Any
 
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
+from rayhelm.planner.access.ingress import count_ingress_replicas
 from rayhelm.planner.plan import ModelPlan, PrefillDecodePlan, RolePlan
 from rayhelm.spec.models import OwnApplication
 from rayhelm.spec.sources import CLAIM, IMAGE, is_downloaded
@@ -23,7 +24,7 @@ from rayhelm.values.ray_service.serve import (
 )
 from rayhelm.values.ray_service.weights import WeightsVolume
 
-__all__ = ["build_application", "build_custom_application", "count_ingress_replicas"]
+__all__ = ["build_application", "build_custom_application"]
 
 MOUNT = WeightsVolume().mount_path
 IMAGES = "/model-images"
@@ -33,24 +34,14 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 """Other names of vLLM for data types."""
 
 
-def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
-    """Build an application of Ray Serve LLM with one model."""
-    most = count_ingress_replicas(plan)
-    fewest = plan.prefill_decode.decode.min_replicas if plan.prefill_decode else plan.min_replicas
+def build_application(plan: ModelPlan, groups: list[str], ingress_group: str) -> ServeApplication:
+    """Build an application of Ray Serve LLM with one model. `ingress_group`: worker group of its ingress; empty for
+    any."""
+    fewest, most = count_ingress_replicas(plan)
     return ServeApplication(
         models={plan.served_as: _build_model(plan, groups)},
-        # As many as replicas, because the loss of one worker must not take the only ingress.
-        ingress=IngressDeployment(min_replicas=min(max(1, fewest), most), max_replicas=most),
+        ingress=IngressDeployment(min_replicas=fewest, max_replicas=most, worker_group=ingress_group),
     )
-
-
-def count_ingress_replicas(plan: ModelPlan) -> int:
-    """Count the maximum replicas of the deployment that parses requests: one if the model has at most one replica, else
-    two."""
-    if get_task(plan.task).server == "application":
-        return 0
-    most = plan.max_serving_replicas
-    return 1 if most == 1 else 2
 
 
 def build_custom_application(

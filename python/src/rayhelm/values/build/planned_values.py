@@ -32,8 +32,9 @@ class PlannedValue(Closed, alias_generator=to_camel):
     """Values that may replace each other."""
     may_be: tuple[str, ...] = ()
     """Values that may replace the planned one."""
-    where: dict[str, str] = {}
-    """Planned values, by key: with another one the plan does not decide this value."""
+    where: dict[str, str | bool] = {}
+    """Planned values, by key: with another one the plan does not decide this value. The first `*` is the entry of
+    `key`."""
 
     @property
     def steps(self) -> Key:
@@ -52,15 +53,21 @@ def list_contradictions(
     """Yield each key whose value differs from the plan, with its row; a key of several rows once, with the first."""
     found: set[Key] = set()
     for row in load_planned_values(chart):
-        if any(get_value(planned, tuple(key.split("."))) != value for key, value in row.where.items()):
-            continue
         for key in _expand(row.steps, planned, merged, may_add=row.may_add):
+            if not _is_decided(row, key, planned):
+                continue
             before, after = get_value(planned, key), get_value(merged, key)
             if before == after or after in row.may_be or (before in row.among and after in row.among):
                 continue
             if not any(other[: len(key)] == key for other in found):
                 found.add(key)
                 yield key, row
+
+
+def _is_decided(row: PlannedValue, key: Key, planned: Mapping[str, Any]) -> bool:
+    entry = next((name for step, name in zip(row.steps, key, strict=True) if step == "*"), "")
+    steps = {where: tuple(entry if step == "*" else step for step in where.split(".")) for where in row.where}
+    return all(get_value(planned, steps[where]) == value for where, value in row.where.items())
 
 
 def get_value(data: Any, key: Key) -> Any:

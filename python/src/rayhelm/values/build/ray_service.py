@@ -23,7 +23,12 @@ from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
 from rayhelm.values.build.weights import build_bucket_egress, build_hub_egress, build_weights, find_missing_for_weights
 from rayhelm.values.build.weights_claim import choose_access_mode
-from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
+from rayhelm.values.build.worker_groups import (
+    build_ingress_group,
+    build_worker_groups,
+    name_groups_by_model,
+    name_ingress_group,
+)
 from rayhelm.values.common.network import ApiServerEgress, Peer
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
@@ -75,6 +80,9 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
     stages, groups = name_groups_by_model(models, loaded), build_worker_groups(models, loaded, known)
+    ingress_group = name_ingress_group(models, loaded) if planned.ingress_workers else ""
+    if planned.ingress_workers:
+        groups[ingress_group] = build_ingress_group(planned.ingress_workers)
     usual = RayNetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
@@ -84,7 +92,9 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
             applications={
-                one.application: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
+                one.application: build_application(one, stages[one.model], ingress_group)
+                for one in models
+                if not _is_custom(one)
             },
             tls=ProxyTls(secret_name=f"{service}-serve-tls" if cluster.serve_tls else ""),
             logging=Logging(access_log=cluster.logs.requests),

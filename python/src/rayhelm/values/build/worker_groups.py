@@ -7,25 +7,32 @@ from math import ceil
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
-from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.plan import IngressWorkersPlan, ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
-from rayhelm.values.build.applications import count_ingress_replicas
 from rayhelm.values.build.pod_kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
 from rayhelm.values.common.labels import Toleration
 from rayhelm.values.platform.classes import PriorityClasses
-from rayhelm.values.ray_service.groups import Rdma, Spread, WorkerGpu, WorkerGroup
+from rayhelm.values.ray_service.groups import HeadPod, Rdma, Spread, WorkerGpu, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
-__all__ = ["build_worker_groups", "get_gpu_resource", "name_groups_by_model"]
+__all__ = [
+    "build_ingress_group",
+    "build_worker_groups",
+    "get_gpu_resource",
+    "name_groups_by_model",
+    "name_ingress_group",
+]
 
 CPUS_PER_GPU, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
 MEMORY_GIB_PER_GPU, MEMORY_GIB_BASE = 16, 16
 """Resources of a worker if the pool does not state those of its nodes: memory for loading weights and for
 `/dev/shm`."""
-
+INGRESS, INGRESS_MEMORY_GIB = "ingress", 8
+"""Worker group without GPUs, and the memory of a pod: Ray, its proxy, and three ingress replicas."""
 
 DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
 """Default extended resource of a GPU vendor."""
@@ -45,6 +52,34 @@ def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> di
 def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
     kinds = name_pod_kinds(models, loaded)
     return run_all({name: partial(_build_group, kind, models, loaded, known) for kind, name in kinds.items()})
+
+
+def name_ingress_group(models: Sequence[ModelPlan], loaded: LoadedFleet) -> str:
+    """Return the name of the group without GPUs, which differs from those of all pools."""
+    name = INGRESS
+    while name in name_pod_kinds(models, loaded).values():
+        name += "-2"
+    return name
+
+
+def build_ingress_group(planned: IngressWorkersPlan) -> WorkerGroup:
+    """Build the group without GPUs, on which the ingress runs while no model has a replica. A node selector and
+    tolerations of its nodes are overrides, as those of the head."""
+    return WorkerGroup(
+        gpu=WorkerGpu(count=0),
+        min_replicas=planned.min_workers,
+        max_replicas=planned.max_workers,
+        mounts_weights=False,
+        # An ingress waits most of the time. Ray counts the limit.
+        resources=build_resources(
+            cpu=str(REPLICAS_PER_WORKER + CPUS_BESIDE_RAY), cpu_request="1", memory=f"{INGRESS_MEMORY_GIB}Gi"
+        ),
+        shm_size="1Gi",
+        cache_size=HeadPod().cache_size,
+        spread={"kubernetes.io/hostname": Spread()} if planned.max_workers > 1 else {},
+        priority_class_name=PriorityClasses().workers.name,
+        min_available=1 if planned.min_workers > 1 else 0,
+    )
 
 
 def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
@@ -104,7 +139,7 @@ def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: Loade
     """Count the CPUs that Ray reserves on these pods: one for each replica or data parallel rank, and for each
     ingress, which may run on any pod."""
     first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
-    return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan) for plan in first)
+    return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan)[1] for plan in first)
 
 
 def _build_gpu(kind: GpuKind, count: int) -> WorkerGpu:

@@ -108,6 +108,9 @@ class WorkerGroup(PodSettings):
     """Size of the ephemeral volume for compiled kernels and other caches."""
     tmp_size: Quantity = "10Gi"
     """Size of the ephemeral volume for Ray's logs and spilled objects. The kubelet evicts a pod that writes more."""
+    mounts_weights: bool = True
+    """Mount the volume and the images with weights, and wait for their download. Off for a group that loads no model,
+    for example that of the ingress: its pods may be on any node."""
     image: ImageOverride = ImageOverride()
     """Image of this group, if it differs from `image`."""
     ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}

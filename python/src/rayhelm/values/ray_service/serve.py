@@ -192,6 +192,9 @@ class IngressDeployment(Values):
     """Minimum number of replicas. Each reserves one CPU."""
     max_replicas: Count = 2
     """Maximum number of replicas."""
+    worker_group: Name | Literal[""] = ""
+    """Worker group; any when empty. The ingress always has a replica, which keeps its pod: with models that scale to
+    zero it needs a group without GPUs."""
     target_ongoing_requests: Annotated[float, Field(gt=0)] = 200
     """Requests per replica that the autoscaler aims at. Ray Serve LLM's default of 1e9 never scales."""
 
