@@ -20,6 +20,8 @@ _VARIABLES = {
     "CHECK": "check",
     "SECRET": "secret",
     "TENANT": "tenant",
+    "MODEL": "model",
+    "OWNER": "owner",
 }
 """Variables of the commands that a reader sets, and the label of the alert that each one has."""
 
