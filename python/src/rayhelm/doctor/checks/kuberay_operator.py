@@ -18,7 +18,7 @@ _LATE_S = 300
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    operators = [item for item in facts.get_all(DEPLOYMENTS) if _is_operator(item)]
+    operators = facts.find_operators(_is_operator)
     yield from find_in_each(operators, _find_without_pods)
     if not operators:
         yield from find_in_each(facts.get_all(RAY_SERVICES), lambda item: _find_unseen(item, facts))

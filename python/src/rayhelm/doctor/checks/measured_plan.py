@@ -18,11 +18,10 @@ from rayhelm.spec.measurements import CONFIG_MAP, KEY, FleetMeasurements, parse_
 def _find(facts: Facts) -> Iterator[Finding]:
     assert facts.rendered
     # A tenant may create any ConfigMap in its namespace: figures of hardware are not taken from there.
-    of_tenants = {each.namespace for each in facts.rendered.releases if each.chart == "ray-service"}
     found = [
         item
         for item in facts.get_all(CONFIG_MAPS)
-        if item["metadata"]["name"] == CONFIG_MAP and namespace_of(item) not in of_tenants
+        if item["metadata"]["name"] == CONFIG_MAP and namespace_of(item) not in facts.tenant_namespaces
     ]
     return find_in_each(found, partial(_find_changes, loaded=facts.rendered.loaded, region=facts.region))
 

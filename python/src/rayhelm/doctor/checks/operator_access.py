@@ -20,7 +20,7 @@ _NAMESPACE = "kubernetes.io/metadata.name"
 
 def _find(facts: Facts) -> Iterator[Finding]:
     policies = [item for item in facts.get_all(NETWORK_POLICIES, facts.namespaces) if _allows_dashboard(item)]
-    operators = [item for item in facts.get_all(DEPLOYMENTS) if _is_operator(item)]
+    operators = facts.find_operators(_is_operator)
     found = [(namespace_of(item), labels_of(item["spec"]["template"])) for item in operators]
     # An operator outside of the cluster has no Deployment and no pods.
     pods = found or [(namespace_of(item), labels_of(item)) for item in facts.get_all(PODS)]
