@@ -422,6 +422,21 @@ def test_policies_can_be_off_with_a_reason():
     assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a laptop"}}))
 
 
+@pytest.mark.parametrize(
+    ("overlay", "mode"),
+    [
+        ({}, "ReadWriteMany"),
+        (over(FIXED, {"upgrade": {"strategy": "None"}}), "ReadWriteOnce"),
+        (FIXED, "ReadWriteMany"),
+        ({"upgrade": {"strategy": "None"}}, "ReadWriteMany"),
+        ({"weights": {"claim": {"accessMode": "ReadWriteOnce"}}}, "ReadWriteOnce"),
+    ],
+    ids=["several-workers", "one-worker", "upgraded-beside", "may-grow", "stated"],
+)
+def test_claim_is_read_write_once_when_one_pod_mounts_it(overlay, mode):
+    assert only(rendered(overlay), "PersistentVolumeClaim")["spec"]["accessModes"] == [mode]
+
+
 def budgets(overlay=None, **options):
     found = (item for item in rendered(overlay, **options) if item["kind"] == "PodDisruptionBudget")
     return {item["metadata"]["name"]: item for item in found}

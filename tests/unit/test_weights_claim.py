@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.render.files import render_loaded_fleet
-from rayhelm.render.warnings import find_assumed_storage
+from rayhelm.render.warnings import find_assumed_storage, find_single_node_claims, list_warnings
 from rayhelm.values.build.ray_service import build_ray_service_values
 from unit.apply_fix import apply_fix
 from unit.fleets import load, plan
@@ -62,6 +62,23 @@ def test_default_storage_class_is_warned_of_when_several_nodes_read_a_claim() ->
 )
 def test_default_storage_class_is_not_warned_of_when_it_is_not_assumed(text: str) -> None:
     assert [*find_assumed_storage(plan(text), load(text))] == []
+
+
+def test_read_write_once_is_warned_of_when_several_nodes_read_a_claim() -> None:
+    text = fleet(TWO_NODES, weights="{storageClass: gp3, accessMode: ReadWriteOnce, readSpeed: 2GB/s}")
+    (problem,) = find_single_node_claims(plan(text), load(text))
+    assert problem.path == "clusters.main"
+    assert "pods on several nodes read the weights of `chat`" in problem.message
+    assert str(problem) in list_warnings(plan(text), load(text))
+    fixed = load(str(apply_fix(load(text).document, problem.fix)))
+    assert fixed.fleet.clusters["main"].weights.access_mode == "ReadWriteMany"
+    assert fixed.fleet.clusters["main"].weights.read_speed
+    assert [*find_single_node_claims(plan(text), fixed)] == []
+
+
+def test_read_write_once_is_not_warned_of_on_one_node() -> None:
+    text = fleet(ONE_NODE, ", replicas: 4", weights="{accessMode: ReadWriteOnce}")
+    assert [*find_single_node_claims(plan(text), load(text))] == []
 
 
 def test_services_share_a_claim_that_both_name(tmp_path: Path) -> None:

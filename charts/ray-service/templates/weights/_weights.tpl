@@ -67,3 +67,18 @@
       mountPath: {{ $v.weights.mountPath }}
       readOnly: true
 {{- end }}
+
+{{- /* Access mode of the claim. Kubernetes refuses another one for an existing claim, so its mode stays. Takes a dict: root,
+       v. */ -}}
+{{- define "ray-service.accessMode" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.accessMode" "given" . "names" (list "root" "v")) -}}
+{{- $v := .v }}
+{{- $pods := 0.0 }}
+{{- range $v.workerGroups }}
+{{- $pods = addf $pods (include "ray-service.maxPods" (dict "v" $v "group" .) | float64) }}
+{{- end }}
+{{- $single := and (le $pods 1.0) (eq $v.upgrade.strategy "None") }}
+{{- $live := lookup "v1" "PersistentVolumeClaim" .root.Release.Namespace (include "ray-service.claimName" .root) }}
+{{- $existing := dig "spec" "accessModes" list $live | first }}
+{{- $v.weights.claim.accessMode | default $existing | default (ternary "ReadWriteOnce" "ReadWriteMany" $single) }}
+{{- end }}

@@ -141,6 +141,10 @@ class Facts:
         """Return seconds since an object was created."""
         return self.age_s(item["metadata"].get("creationTimestamp", ""))
 
+    def age_of_event(self, event: Mapping[str, Any]) -> float:
+        """Return seconds since an event happened last."""
+        return self.age_s(str(event.get("lastTimestamp") or event.get("eventTime") or ""))
+
 
 def find_condition(item: Mapping[str, Any], name: str) -> Object:
     """Return a condition of an object; empty if it does not have it."""

@@ -15,7 +15,7 @@ from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.sources import is_downloaded
 from rayhelm.spec.yaml_nodes import Path
-from rayhelm.values.build.weights_claim import choose_access_mode
+from rayhelm.values.build.weights_claim import needs_several_nodes
 from rayhelm.values.gateway.limits import Timeouts
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.versions import PinnedImage, versions
@@ -26,6 +26,7 @@ __all__ = [
     "find_open_gateways",
     "find_open_images",
     "find_short_timeouts",
+    "find_single_node_claims",
     "list_warnings",
 ]
 
@@ -56,6 +57,7 @@ def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
     images = find_open_images(plan, loaded)
     problems = (
         *find_assumed_storage(plan, loaded),
+        *find_single_node_claims(plan, loaded),
         *find_open_gateways(plan, loaded),
         *find_short_timeouts(plan, loaded),
     )
@@ -102,11 +104,8 @@ def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
             continue
         services = [
             service
-            for service, planned in plan.services.items()
-            if planned.cluster == name
-            and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
-            and choose_access_mode(service, plan, loaded.fleet) == "ReadWriteMany"
-            and not _has_own_claim(service, loaded)
+            for service in _list_downloading(name, plan, loaded)
+            if needs_several_nodes(service, plan, loaded.fleet)
         ]
         if not services:
             continue
@@ -121,6 +120,40 @@ def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
         fix = Fix("weights", {**declared, "storageClass": "shared-nvme"}, "with your name: kubectl get storageclass")
         states = Fix("weights", {**declared, "accessMode": "ReadWriteMany"}, "if the default class has this mode")
         yield loaded.document.problem(path, message, fix, alternatives=[states])
+
+
+def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each cluster that pins ReadWriteOnce, although pods on several nodes mount the claim of a service."""
+    for name, cluster in loaded.fleet.clusters.items():
+        if cluster.weights.access_mode != "ReadWriteOnce":
+            continue
+        services = [
+            service
+            for service in _list_downloading(name, plan, loaded)
+            if needs_several_nodes(service, plan, loaded.fleet)
+        ]
+        if not services:
+            continue
+        named = " and ".join(f"`{service}`" for service in services)
+        message = (
+            f"`weights.accessMode` is ReadWriteOnce, and pods on several nodes read the weights of {named}:"
+            " those on other nodes would wait for the volume"
+        )
+        shared = {"storageClass": "shared-nvme", "accessMode": "ReadWriteMany"}
+        path: Path = ("clusters", name)
+        fix = Fix("weights", {**_read(loaded, (*path, "weights")), **shared}, "with your name of the class")
+        yield loaded.document.problem(path, message, fix)
+
+
+def _list_downloading(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[str]:
+    """List the services of a cluster with a claim of their own for downloaded weights."""
+    return [
+        service
+        for service, planned in plan.services.items()
+        if planned.cluster == cluster
+        and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
+        and not _has_own_claim(service, loaded)
+    ]
 
 
 def _has_own_claim(service: str, loaded: LoadedFleet) -> bool:

@@ -24,7 +24,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
 
 
 def _find_refused(event: Object, facts: Facts) -> Iterator[Finding]:
-    if "exceeded quota" not in event.get("message", "") or facts.age_s(_time_of(event)) > _RECENT_S:
+    if "exceeded quota" not in event.get("message", "") or facts.age_of_event(event) > _RECENT_S:
         return
     involved, namespace = event["involvedObject"], namespace_of(event)
     cause, fix = "the API server refused pods, because the quota of the namespace is used up", _RAISE
@@ -90,10 +90,6 @@ def _find_too_small(facts: Facts) -> Iterator[Finding]:
                     f' --type=merge -p \'{{"spec":{{"hard":{{"{resource}":"{count}"}}}}}}\''
                     "    # better: apply the values of the chart tenant again",
                 )
-
-
-def _time_of(event: Object) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 CHECK = Check(

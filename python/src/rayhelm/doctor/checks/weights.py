@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rayhelm.cluster.kinds import JOBS, PERSISTENT_VOLUME_CLAIMS
+from rayhelm.cluster.kinds import EVENTS, JOBS, PERSISTENT_VOLUME_CLAIMS
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import PART_OF, Facts, Object, find_condition, labels_of, namespace_of
 from rayhelm.doctor.failures import find_in_each
@@ -10,6 +10,7 @@ from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Plant
 
 _LONG_S = 4 * 3600
+_RECENT_S = 3600
 _BIND_S = 300
 """Seconds after which a claim that is not bound is stuck; a driver creates a volume in a minute or two."""
 
@@ -18,6 +19,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     yield from find_in_each(facts.get_all(JOBS, facts.namespaces), lambda job: _find_bad_download(job, facts))
     claims = facts.get_all(PERSISTENT_VOLUME_CLAIMS, facts.namespaces)
     yield from find_in_each(claims, lambda claim: _find_unbound(claim, facts))
+    yield from find_in_each(facts.get_all(EVENTS, facts.namespaces), lambda event: _find_unattached(event, facts))
 
 
 def _find_bad_download(job: Object, facts: Facts) -> Iterator[Finding]:
@@ -55,11 +57,24 @@ def _find_unbound(claim: Object, facts: Facts) -> Iterator[Finding]:
         evidence=f"phase {phase}, StorageClass {claim['spec'].get('storageClassName') or 'default'}, access"
         f" {','.join(claim['spec'].get('accessModes', []))}",
         cause="no volume is bound to the claim: the StorageClass does not exist or its driver cannot create such a"
-        " volume,"
-        " and pods that mount it wait"
+        " volume (block storage has no ReadWriteMany), and pods that mount it wait"
         if phase == "Pending"
         else "the volume behind the claim is gone",
-        fix=f"kubectl describe pvc {claim['metadata']['name']} -n {namespace_of(claim)}; kubectl get storageclass",
+        fix=f"kubectl describe pvc {claim['metadata']['name']} -n {namespace_of(claim)}; kubectl get storageclass"
+        "    # then name one with this access mode: clusters.NAME.weights.storageClass",
+    )
+
+
+def _find_unattached(event: Object, facts: Facts) -> Iterator[Finding]:
+    message, involved = event.get("message", ""), event["involvedObject"]
+    if "Multi-Attach error" not in message or facts.age_of_event(event) > _RECENT_S:
+        return
+    yield Finding(
+        object=f"{involved.get('kind', '')} {namespace_of(event)}/{involved.get('name', '')}",
+        evidence=message[:300],
+        cause="the claim is ReadWriteOnce, and a pod on another node has its volume: this pod waits for its end",
+        fix=f"kubectl get pods -n {namespace_of(event)} -o wide    # pods on several nodes need ReadWriteMany:"
+        " clusters.NAME.weights in the fleet file, and a new claim",
     )
 
 
@@ -98,7 +113,7 @@ CHECK = Check(
     title="weights",
     severity=Severity.critical,
     find=_find,
-    reads=(JOBS, PERSISTENT_VOLUME_CLAIMS),
+    reads=(JOBS, PERSISTENT_VOLUME_CLAIMS, EVENTS),
     plants=(
         Plant("A download of weights failed", "BackoffLimitExceeded", "Job lab/planted-weights", create=(_JOB,)),
         Plant(
@@ -119,6 +134,23 @@ CHECK = Check(
                 },
             ),
             is_only_recorded=True,
+        ),
+        Plant(
+            "A pod waits for a volume that another node has",
+            "Multi-Attach error",
+            "Pod lab/planted",
+            create=(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {"name": "planted-volume", "namespace": "lab"},
+                    "involvedObject": {"kind": "Pod", "namespace": "lab", "name": "planted"},
+                    "type": "Warning",
+                    "reason": "FailedAttachVolume",
+                    "message": 'Multi-Attach error for volume "pvc-1" Volume is already exclusively attached to one'
+                    " node and can't be attached to another",
+                },
+            ),
         ),
     ),
 )

@@ -6,18 +6,23 @@ from typing import Literal
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.fleet import Fleet
 
-__all__ = ["AccessMode", "choose_access_mode"]
+__all__ = ["AccessMode", "choose_access_mode", "needs_several_nodes"]
 
 AccessMode = Literal["ReadWriteOnce", "ReadWriteMany"]
 
 
 def choose_access_mode(service: str, plan: Plan, fleet: Fleet) -> AccessMode:
     """Return the pinned mode, else `ReadWriteOnce` if one node has all pods with the volume."""
-    planned, models = plan.services[service], plan.of_service(service)
-    if pinned := fleet.clusters[planned.cluster].weights.access_mode:
+    if pinned := fleet.clusters[plan.services[service].cluster].weights.access_mode:
         return pinned
-    is_single = planned.upgrade == "None" and _has_one_pod(models)
-    return "ReadWriteOnce" if is_single or _is_on_one_node(models, fleet) else "ReadWriteMany"
+    return "ReadWriteMany" if needs_several_nodes(service, plan, fleet) else "ReadWriteOnce"
+
+
+def needs_several_nodes(service: str, plan: Plan, fleet: Fleet) -> bool:
+    """Return whether pods on several nodes can have the volume at one time."""
+    models = plan.of_service(service)
+    is_single = plan.services[service].upgrade == "None" and _has_one_pod(models)
+    return not (is_single or _is_on_one_node(models, fleet))
 
 
 def _is_on_one_node(models: Sequence[ModelPlan], fleet: Fleet) -> bool:

@@ -29,9 +29,10 @@ class WeightsClaim(Values):
     """Size of the claim that the chart creates. It can only grow, and only if the storage class allows expansion."""
     storage_class: ObjectName | Literal[""] = ""
     """StorageClass of the claim; the cluster's default when empty. It cannot be changed later."""
-    access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
-    """Access mode of the claim. `ReadWriteOnce` binds all workers, also those of an upgrade, to one node. It cannot be
-    changed later."""
+    access_mode: Literal["ReadWriteMany", "ReadWriteOnce", ""] = ""
+    """Access mode of the claim. `ReadWriteOnce` binds all workers, also those of an upgrade, and the Job to one node.
+    Empty: that of the existing claim, else `ReadWriteOnce` if one worker mounts it (one pod at most, and
+    `upgrade.strategy: None`), else `ReadWriteMany`, which the StorageClass must offer. It cannot be changed later."""
 
 
 class WeightsBucket(Values):
