@@ -246,6 +246,24 @@ def test_stream_with_a_length_keeps_its_usage(gateway, one):
     assert gateway.log_entry(name)["tokens"] == str(PROMPT + 1)
 
 
+@pytest.mark.parametrize(
+    ("parts", "passed"),
+    [
+        ([chunk("a"), last(5)], chunk("a")),
+        ([last(5)], b""),
+        ([chunk("a"), chunk("b")[:-30]], chunk("a") + chunk("b")[:-30]),
+        ([b"data: " + b"x" * 9000], b"data: " + b"x" * 9000),
+        ([b"data: " + b"x" * 9000, b"x\n\n", last(5), DONE], b"data: " + b"x" * 9001 + b"\n\n" + DONE),
+        ([], b""),
+    ],
+    ids=["ends-with-usage", "only-usage", "incomplete", "long", "long-and-usage", "empty"],
+)
+def test_stream_ends_wherever_its_last_event_is(gateway, one, parts, passed):
+    """An event waits for its end; the end of the response ends the wait."""
+    respond(one, *parts, kind="text/event-stream")
+    assert send(gateway, content=chat(stream=True))[1].body == passed
+
+
 def test_lines_that_end_with_two_bytes_are_read_too(gateway, one):
     parts = [part.replace(b"\n", b"\r\n") for part in (chunk("a"), last(900), DONE)]
     respond(one, *parts, kind="text/event-stream")
