@@ -45,8 +45,9 @@ def _build_values() -> dict[str, Any]:
     # The priority classes are in chart platform.
     for part in (service["head"], *service["workerGroups"].values(), gateway):
         del part["priorityClassName"]
-    # An address of an example would open nothing: without one, the chart says how to find it.
+    # The chart reads the address of the API server from the cluster.
     del service["networkPolicy"]["apiServer"]
+    # A peer with labels alone is in the namespace of the release.
     for peer in service["networkPolicy"]["allowedGateways"].values():
         del peer["namespace"]
     for model in gateway["models"].values():

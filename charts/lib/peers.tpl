@@ -1,6 +1,7 @@
 {{- /* Peers and ports of NetworkPolicies. */ -}}
 
-{{- /* A peer without a namespace selects no pod: an empty selector would select all. Takes the peer of the values. */ -}}
+{{- /* A peer with labels alone is in the namespace of its policy, as in Kubernetes. One whose namespace is "", or that has
+       neither, selects no pod: an empty selector would select all. Takes the peer of the values. */ -}}
 {{- define "lib.peer" -}}
 {{- if .namespace }}
 - namespaceSelector:
@@ -11,6 +12,10 @@
     matchLabels:
       {{- include "lib.textMap" . | nindent 6 }}
   {{- end }}
+{{- else if and (kindIs "invalid" .namespace) .podLabels }}
+- podSelector:
+    matchLabels:
+      {{- include "lib.textMap" .podLabels | nindent 6 }}
 {{- end }}
 {{- end }}
 

@@ -13,8 +13,8 @@ from rayhelm.charts.shape import keys
 from rayhelm.errors import FleetError
 
 BY_THE_SCHEMA = "refused by the schema"
-WITHOUT_EFFECT = {("global",), ("autoscaler", "version")}
-"""Globals of a parent chart, and a key with one choice."""
+WITHOUT_EFFECT = {("global",), ("autoscaler", "version"), ("networkPolicy", "apiServer", "lookup")}
+"""Globals of a parent chart, a key with one choice, and one that needs a cluster."""
 AT_ONE_ENTRY = {"argocd", "gateway"}
 """Charts whose maps have entries of several kinds: a key has to act in one of them. Not every model of the gateway has
 several endpoints, or a `host`."""

@@ -288,7 +288,14 @@ def test_ray_service_can_allow_the_gateway_by_its_label() -> None:
     assert gateway["podLabels"].items() <= labels.items()
 
 
-def test_prometheus_is_not_allowed_without_a_namespace() -> None:
+def test_client_with_labels_alone_is_in_the_namespace_of_the_gateway() -> None:
+    clients = {"own": {"podLabels": {"app": "web"}}, "none": {}}
+    overlay = {"networkPolicy": {"allowedClients": clients, "prometheus": {"namespace": ""}}}
+    (rule,) = spec("NetworkPolicy", overlay)["ingress"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"app": "web"}}}]
+
+
+def test_prometheus_is_not_allowed_with_an_empty_namespace() -> None:
     assert "ingress" not in {
         key
         for key, value in spec("NetworkPolicy", {"networkPolicy": {"prometheus": {"namespace": ""}}}).items()

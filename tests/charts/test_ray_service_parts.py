@@ -15,6 +15,9 @@ INCREMENTAL = {
 }
 
 
+FAULT_TOLERANT = {"gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379"}}
+
+
 def policies(overlay=None, **options):
     found = [item for item in rendered(overlay, **options) if item["kind"] == "NetworkPolicy"]
     return {item["metadata"]["name"].removeprefix("chat-"): item["spec"] for item in found}
@@ -408,9 +411,31 @@ def test_test_pod_reaches_the_gateway_in_incremental_upgrades():
     assert rule["to"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "models"}
 
 
-def test_peer_without_namespace_matches_no_pod():
+def test_peer_with_an_empty_namespace_matches_no_pod():
     overlay = {"networkPolicy": {"operator": {"namespace": ""}, "prometheus": {"namespace": ""}}}
     assert not policies(overlay)["head"].get("ingress")
+
+
+def test_peer_with_labels_alone_is_in_the_namespace_of_the_release():
+    labels = {"rayhelm.dev/gateway": "gateway"}
+    gateways = {"gateway": {"podLabels": labels}, "none": {}, "closed": {"namespace": "", "podLabels": labels}}
+    overlay = {"test": {"enabled": False}, "networkPolicy": {"allowedGateways": gateways}}
+    (rule,) = policies(overlay)["worker"]["ingress"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": labels}}]
+
+
+def test_target_with_labels_alone_is_in_the_namespace_of_the_release():
+    labels = {"app": "redis"}
+    overlay = FAULT_TOLERANT | {"networkPolicy": {"redis": {"peer": {"podLabels": labels}}}}
+    assert policies(overlay)["head"]["egress"][-1]["to"] == [{"podSelector": {"matchLabels": labels}}]
+
+
+def test_alias_in_the_namespace_of_the_release_is_reached_by_pods_with_labels():
+    overlay = {
+        "aliases": {"llm-predictor": {}},
+        "networkPolicy": {"allowedGateways": {"own": {"podLabels": {"a": "b"}}}},
+    }
+    assert only(rendered(overlay), "Service", "llm-predictor")
 
 
 def test_policies_select_pods_by_constant_labels():

@@ -221,6 +221,11 @@ def test_only_heads_of_the_tenant_reach_its_redis() -> None:
     assert replicas == {"from": [{"podSelector": {"matchLabels": pods}}]}
 
 
+def test_policy_of_redis_without_a_namespace_is_in_the_namespace_of_the_tenant() -> None:
+    overlay = {"networkPolicy": {"redis": {"peer": {"podLabels": {"app": "redis"}}}}}
+    assert only(rendered(overlay), "NetworkPolicy", "research-redis")["metadata"]["namespace"] == "research"
+
+
 # -- limits ----------------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +352,22 @@ def test_extra_policy_opens_the_peer_too_when_it_is_in_the_same_namespace() -> N
             "ingress": [{"from": cache, "ports": [{"port": 5432, "protocol": "TCP"}]}],
         },
     }
+
+
+def test_peer_with_labels_alone_is_in_the_namespace_of_the_tenant() -> None:
+    web = {"podLabels": {"app": "web"}}
+    policy = {
+        "podLabels": {"app": "cache"},
+        "ingress": {"from": {"web": web}, "ports": [6379]},
+        "egress": {"to": {"web": {"peer": web}}, "ports": [8080]},
+    }
+    egress = {"web": {"peer": web, "ports": [8080]}}
+    found = policies({"networkPolicy": {"extraPolicies": {"cache": policy}, "egress": egress}})
+    peers = [{"podSelector": {"matchLabels": {"app": "web"}}}]
+    assert found["research-extra-cache"]["ingress"][0]["from"] == peers
+    assert found["research-extra-cache"]["egress"][0]["to"] == peers
+    assert found["research-egress"]["egress"][0]["to"] == peers
+    assert {"research-extra-cache.from.web", "research-extra-cache.to.web"} <= found.keys(), "both ends are open"
 
 
 @pytest.mark.parametrize("example", SERVICES)

@@ -24,17 +24,37 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+def api_server(cluster: Cluster) -> tuple[str, int]:
+    """Address and port of the endpoint behind the Service `kubernetes`."""
+    found = cluster.one("EndpointSlice", "kubernetes", "default")
+    return f"{found['endpoints'][0]['addresses'][0]}/32", found["ports"][0]["port"]
+
+
+def allowed(cluster: Cluster, policy: str, namespace: str) -> set[tuple[str, int]]:
+    """Addresses with their ports to which a policy allows connections."""
+    found = cluster.one("NetworkPolicy", policy, namespace)
+    return {
+        (peer["ipBlock"]["cidr"], port["port"])
+        for rule in found["spec"]["egress"]
+        for peer in rule["to"]
+        if "ipBlock" in peer
+        for port in rule["ports"]
+    }
+
+
 def test_quickstart_installs_and_uninstalls_from_a_registry(
     registry: str, cluster: Cluster, each_helm: Helm, namespace: str, tmp_path: Path
 ) -> None:
     values = yaml.safe_load((charts_dir() / "quickstart/examples/llama-8b.yaml").read_text())
-    values["ray-service"]["networkPolicy"]["apiServer"] = {"cidrs": ["10.0.0.1/32"]}
+    values["ray-service"]["autoscaler"]["enabled"] = True
+    values["ray-service"]["workerGroups"]["gpu"]["maxReplicas"] = 2
     values["ray-service"]["kuberay"] = {"version": cluster.place.kuberay}
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     source = [f"oci://{registry}/charts/quickstart", f"--version={__version__}", "--plain-http"]
     each_helm(["install", "llm", *source, f"--namespace={namespace}", f"--values={tmp_path}/values.yaml"])
     eventually(lambda: cluster.all("RayCluster", namespace), "KubeRay made a RayCluster of the RayService")
     assert cluster.find("Deployment", "gateway", namespace)
+    assert api_server(cluster) in allowed(cluster, "llama-8b-head", namespace)
     each_helm.uninstall("llm", namespace)
     eventually(lambda: not cluster.all("RayCluster", namespace), "the RayCluster is gone")
     assert cluster.find("Deployment", "gateway", namespace) is None

@@ -89,11 +89,19 @@ def test_flow_is_denied_when_one_condition_does_not_hold(flow: str, values: Valu
 
 
 @pytest.mark.parametrize(("value", "where"), [("operator", OPERATOR), ("prometheus", "monitoring")])
-def test_peer_without_a_namespace_selects_no_pod(value: str, where: str) -> None:
+def test_peer_with_an_empty_namespace_selects_no_pod(value: str, where: str) -> None:
     assert where in {source for source, _, _ in find_names(world({}))}
     closed = world({"networkPolicy": {value: {"namespace": ""}}})
     assert find_differences(closed) == []
     assert where not in {source for source, _, _ in find_names(closed)}
+
+
+def test_peer_with_labels_alone_selects_pods_of_the_namespace_of_the_release() -> None:
+    labels = {"app": "router"}
+    opened = world({"networkPolicy": {"allowedGateways": {"router": {"podLabels": labels}}}})
+    assert find_differences(opened) == []
+    (release,) = opened.network_releases
+    assert (f"{release.namespace} with app=router", "chat worker", "TCP 8000") in find_names(opened)
 
 
 def test_egress_of_workers_applies_to_workers_only() -> None:

@@ -27,9 +27,9 @@ def test_default_values_are_not_written() -> None:
 
 
 def test_empty_peer_is_written_when_the_default_has_one() -> None:
-    """A default peer is empty, but the chart's Prometheus peer is not: without the key it would stay."""
+    """A default peer is empty, but the chart's Prometheus peer is not: a null removes its namespace."""
     values = gateway(NetworkPolicy(prometheus=Peer()))
-    assert values["networkPolicy"] == {"prometheus": {"namespace": ""}}
+    assert values["networkPolicy"] == {"prometheus": {"namespace": None}}
     (rule,) = only(template("gateway", "gateway", "gateway", values), "NetworkPolicy")["spec"]["ingress"] or [None]
     assert rule is None
 

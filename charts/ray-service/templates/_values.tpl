@@ -15,4 +15,29 @@
 {{- end }}
 {{- $_ := set .autoscaler "declared" .autoscaler.enabled }}
 {{- $_ := set .autoscaler "enabled" (and .autoscaler.enabled (not $fixed)) }}
+{{- if and .autoscaler.enabled .networkPolicy.apiServer.lookup (not .networkPolicy.apiServer.cidrs) }}
+{{- include "ray-service.lookUpApiServer" .networkPolicy.apiServer }}
+{{- end }}
+{{- end }}
+
+{{- /* Set the addresses of the API server, and add its ports. `lookup` finds nothing without a cluster (`helm template`,
+       Argo CD). Takes networkPolicy.apiServer, and changes it. */ -}}
+{{- define "ray-service.lookUpApiServer" -}}
+{{- $cidrs := list }}
+{{- $ports := .ports }}
+{{- range (lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "").items }}
+{{- if eq "kubernetes" (dig "metadata" "labels" "kubernetes.io/service-name" "" .) }}
+{{- $length := ternary 128 32 (eq .addressType "IPv6") }}
+{{- range .endpoints }}
+{{- range .addresses }}
+{{- $cidrs = append $cidrs (printf "%s/%d" . $length) }}
+{{- end }}
+{{- end }}
+{{- range .ports }}
+{{- $ports = append $ports (float64 .port) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $_ := set . "cidrs" ($cidrs | uniq | sortAlpha) }}
+{{- $_ := set . "ports" (uniq $ports) }}
 {{- end }}

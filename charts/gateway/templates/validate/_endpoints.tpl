@@ -14,7 +14,7 @@
 {{- if eq (empty $end.service) (empty $end.host) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "endpoint-target" "words" (dict "path" $path "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
-{{- if and $v.networkPolicy.enabled $end.host (not (or $end.peer.namespace $end.cidrs)) }}
+{{- if and $v.networkPolicy.enabled $end.host (not (or (include "gateway.peer" $end.peer) $end.cidrs)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "endpoint-egress" "words" (dict "path" $path "host" $end.host "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
 {{- if and $end.tls (not $end.serverName) (regexMatch "^[0-9.]+$" $end.host) }}

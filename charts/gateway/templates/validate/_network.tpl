@@ -10,7 +10,7 @@
 {{- $inside := list }}
 {{- $outside := list }}
 {{- range $policy.allowedClients }}
-{{- $inside = append $inside .namespace }}
+{{- $inside = append $inside (include "gateway.peer" .) }}
 {{- $outside = concat $outside .cidrs }}
 {{- end }}
 {{- if and $policy.enabled (ne .service.type "ClusterIP") (not $outside) }}

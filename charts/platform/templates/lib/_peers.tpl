@@ -1,7 +1,8 @@
 {{- /* Generated from charts/lib/peers.tpl by `make generate`. Do not edit. */ -}}
 {{- /* Peers and ports of NetworkPolicies. */ -}}
 
-{{- /* A peer without a namespace selects no pod: an empty selector would select all. Takes the peer of the values. */ -}}
+{{- /* A peer with labels alone is in the namespace of its policy, as in Kubernetes. One whose namespace is "", or that has
+       neither, selects no pod: an empty selector would select all. Takes the peer of the values. */ -}}
 {{- define "platform.peer" -}}
 {{- if .namespace }}
 - namespaceSelector:
@@ -12,6 +13,10 @@
     matchLabels:
       {{- include "platform.textMap" . | nindent 6 }}
   {{- end }}
+{{- else if and (kindIs "invalid" .namespace) .podLabels }}
+- podSelector:
+    matchLabels:
+      {{- include "platform.textMap" .podLabels | nindent 6 }}
 {{- end }}
 {{- end }}
 

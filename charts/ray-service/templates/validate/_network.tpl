@@ -12,15 +12,17 @@
 {{- if not (or $policy.dns.peer.namespace $policy.dns.cidrs) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "dns-egress" "words" dict) }}
 {{- end }}
-{{- if and .gcsFaultTolerance.enabled (not (or $policy.redis.peer.namespace $policy.redis.cidrs)) }}
+{{- if and .gcsFaultTolerance.enabled (not (or (include "ray-service.peer" $policy.redis.peer) $policy.redis.cidrs)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "redis-egress" "words" dict) }}
 {{- end }}
 {{- $namespaces := list }}
 {{- range $policy.allowedGateways }}
-{{- $namespaces = append $namespaces .namespace }}
+{{- if include "ray-service.peer" . }}
+{{- $namespaces = append $namespaces (.namespace | default $v.root.Release.Namespace) }}
+{{- end }}
 {{- end }}
 {{- if eq .upgrade.strategy "NewClusterWithIncrementalUpgrade" }}
-{{- if and .test.enabled (not (compact $namespaces)) }}
+{{- if and .test.enabled (not $namespaces) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "incremental-test" "words" dict) }}
 {{- end }}
 {{- else }}

@@ -57,7 +57,7 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-ray" "words" (dict "path" $path "ray" $v.ray.version)) }}
 {{- end }}
 {{- $api := $v.networkPolicy.prometheusApi }}
-{{- if and $v.networkPolicy.enabled (not (or $api.peer.namespace $api.cidrs)) }}
+{{- if and $v.networkPolicy.enabled (not (or (include "ray-service.peer" $api.peer) $api.cidrs)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-egress" "words" (dict "path" $path)) }}
 {{- end }}
 {{- end }}

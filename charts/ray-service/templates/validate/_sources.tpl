@@ -37,7 +37,7 @@
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-revision" "words" (set $words "fixed" $fixed)) }}
 {{- end }}
 {{- $egress := .v.networkPolicy }}
-{{- if and $bucket .revision $egress.enabled (not $egress.bucket.cidrs) (not $egress.bucket.peer.namespace) }}
+{{- if and $bucket .revision $egress.enabled (not $egress.bucket.cidrs) (not (include "ray-service.peer" $egress.bucket.peer)) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "bucket-egress" "words" $words) }}
 {{- end }}
 {{- if and $bucket .revision (not .v.weights.enabled) }}

@@ -17,7 +17,7 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "tracing-ray" "words" (dict "ray" .ray.version)) }}
 {{- end }}
 {{- $egress := .networkPolicy.tracing }}
-{{- if and .networkPolicy.enabled (not (or $egress.peer.namespace $egress.cidrs)) }}
+{{- if and .networkPolicy.enabled (not (or (include "ray-service.peer" $egress.peer) $egress.cidrs)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "tracing-egress" "words" (dict "endpoint" .tracing.endpoint)) }}
 {{- end }}
 {{- end }}

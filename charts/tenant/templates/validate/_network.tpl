@@ -10,8 +10,8 @@
 {{- end }}
 {{- end }}
 {{- with $network.redis.peer }}
-{{- if ne (empty .namespace) (empty .podLabels) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "redis-pods" "words" (dict "missing" (ternary "namespace" "podLabels" (empty .namespace)) "fix" (ternary .namespace "redis" (not (empty .namespace))))) }}
+{{- if and .namespace (not .podLabels) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "redis-pods" "words" (dict "namespace" .namespace)) }}
 {{- end }}
 {{- end }}
 {{- range $name, $policy := $network.extraPolicies }}
@@ -32,7 +32,7 @@
 {{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-ports" "words" $words) }}
 {{- end }}
 {{- range $from, $peer := $policy.ingress.from }}
-{{- if not $peer.namespace }}
+{{- if not (include "tenant.peer" $peer) }}
 {{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-client" "words" (merge (dict "peer" $from) $words)) }}
 {{- end }}
 {{- end }}
@@ -44,7 +44,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* "true" where a target selects nothing: pods without a namespace, and no addresses. */ -}}
+{{- /* "true" where a target selects nothing: neither pods nor addresses. */ -}}
 {{- define "tenant.isWithoutTarget" -}}
-{{- if not (or .peer.namespace (and .cidrs (not .peer.podLabels))) }}true{{ end }}
+{{- if not (or (include "tenant.peer" .peer) .cidrs) }}true{{ end }}
 {{- end }}

@@ -34,7 +34,7 @@ def _format_key(key: Key, default: Any) -> Iterator[str]:
         for below in keys(type(default)):
             yield from _indent(_format_key(below, getattr(default, _get_attribute(type(default), below.name))), "  ")
         return
-    yield f"{key.name}: {_format_inline(default)}"
+    yield f"# {key.name}:" if default is None else f"{key.name}: {_format_inline(default)}"
     if key.entry:
         yield from _indent(["<name>:", *_indent(_format_entry(key.entry), "  ")], "  # ")
 
@@ -92,7 +92,7 @@ def _indent(lines: Any, prefix: str) -> Iterator[str]:
 
 
 def _format_inline(value: Any) -> str:
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _format_cell(text: str) -> str:

@@ -11,14 +11,16 @@ from rayhelm.renamed import Renamed
 __all__ = ["values_schema"]
 
 Schema = dict[str, Any]
+_NULL: Schema = {"type": "null"}
 
 
 def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed] = ()) -> Schema:
     """Build a closed schema.
 
     Sections require all of their keys: with `a: null` in an overlay Helm drops the default without a message, so the
-    schema refuses it. Entries of maps may omit keys with a default. Old keys of `renamed` are accepted without a type
-    and without other keys: the chart refuses them with a message that names the new key.
+    schema refuses it, except for a key that means something when it is absent. Entries of maps may omit keys with a
+    default. Old keys of `renamed` are accepted without a type and without other keys: the chart refuses them with a
+    message that names the new key.
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}
@@ -36,9 +38,10 @@ def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed]
 
 
 def _build_section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
-    """Return the schema of a section with its nested sections inlined and every key required."""
+    """Return the schema of a section with its nested sections inlined and every key required that has a default."""
     properties = {name: _inline(node, definitions) for name, node in schema["properties"].items()}
-    return {**schema, "properties": properties, "required": sorted(properties)}
+    required = sorted(name for name, node in properties.items() if _NULL not in node.get("anyOf", ()))
+    return {**schema, "properties": properties, "required": required}
 
 
 def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
@@ -110,7 +113,8 @@ def _inline(node: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _tidy(node: Any) -> Any:
-    """Return the schema without titles and null types, with descriptions on one line and closed patterns of names."""
+    """Return the schema without titles, with descriptions on one line and closed patterns of names. A type beside null
+    replaces both."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -126,7 +130,7 @@ def _tidy(node: Any) -> Any:
     if isinstance(description, str):
         tidied["description"] = " ".join(description.split())
     if choices := tidied.get("anyOf"):
-        real = [choice for choice in choices if choice != {"type": "null"}]
+        real = [choice for choice in choices if choice != _NULL]
         if len(real) == 1:
             del tidied["anyOf"]
             tidied = {**real[0], **tidied}

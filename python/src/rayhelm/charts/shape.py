@@ -63,7 +63,9 @@ def default_of(model: type[BaseModel]) -> dict[str, Any]:
         default = key.field.get_default(call_default_factory=True)
         if default is None:
             continue
-        values[key.name] = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
+        values[key.name] = (
+            default.model_dump(by_alias=True, exclude_none=True) if isinstance(default, BaseModel) else default
+        )
     return values
 
 

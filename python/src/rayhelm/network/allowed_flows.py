@@ -182,7 +182,7 @@ def _list_ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]
             yield from _list_ends(entry, network_release)
     else:
         yield from _list_ends(value.get("peer", {}), network_release)
-        if "podLabels" in value and value["namespace"] != "":
+        if "podLabels" in value and _selects_pods(value):
             yield _build_pods(value["namespace"] or network_release.namespace, value["podLabels"])
         yield from (AddressBlock(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
 
@@ -191,6 +191,11 @@ def _find_namespace(role: str, network_release: NetworkRelease) -> str:
     """Return the namespace of a role: that of the release, unless a value names another one."""
     path = load_chart_flows()[network_release.chart].namespaces.get(role)
     return str(next(_find(path, network_release.values)) if path else "") or network_release.namespace
+
+
+def _selects_pods(peer: Mapping[str, Any]) -> bool:
+    """Return whether a peer selects pods: labels alone do, in the namespace of the release."""
+    return bool(peer["namespace"] or (peer["namespace"] is None and peer["podLabels"]))
 
 
 def _build_pods(namespace: str, labels: Mapping[str, Any]) -> NamedPods:

@@ -31,11 +31,12 @@ def _find_without_access(
     policy: Object, pods: list[tuple[str, dict[str, str]]], operators: list[Object], facts: Facts
 ) -> Iterator[Finding]:
     peers = [peer for rule in _list_dashboard_rules(policy) for peer in rule.get("from") or []]
-    namespaces = {_name_namespace(peer) for peer in peers}
+    own = namespace_of(policy)
+    namespaces = {_name_namespace(peer, own) for peer in peers}
     candidates = pods if operators else [pod for pod in pods if pod[0] in namespaces]
-    if not candidates or any(_selects(peer, *pod) for peer in peers for pod in candidates):
+    if not candidates or any(_selects(peer, own, *pod) for peer in peers for pod in candidates):
         return
-    wanted = "; ".join(_describe(peer) for peer in peers)
+    wanted = "; ".join(_describe(peer, own) for peer in peers)
     namespace, labels = candidates[0] if operators else (sorted(namespaces)[0], {})
     yield Finding(
         object=name_object(policy),
@@ -80,17 +81,20 @@ def _list_dashboard_rules(policy: Object) -> list[Object]:
     return [rule for rule in rules if _DASHBOARD in [port.get("port") for port in rule.get("ports") or []]]
 
 
-def _name_namespace(peer: Object) -> str:
+def _name_namespace(peer: Object, own: str) -> str:
+    """Return the namespace of a peer. A peer without a selector of namespaces is in that of the policy, `own`."""
+    if "namespaceSelector" not in peer:
+        return own
     return str(((peer.get("namespaceSelector") or {}).get("matchLabels") or {}).get(_NAMESPACE, ""))
 
 
-def _selects(peer: Object, namespace: str, labels: Mapping[str, str]) -> bool:
-    return namespace == _name_namespace(peer) and is_selected(peer.get("podSelector") or {}, dict(labels))
+def _selects(peer: Object, own: str, namespace: str, labels: Mapping[str, str]) -> bool:
+    return namespace == _name_namespace(peer, own) and is_selected(peer.get("podSelector") or {}, dict(labels))
 
 
-def _describe(peer: Object) -> str:
+def _describe(peer: Object, own: str) -> str:
     labels = (peer.get("podSelector") or {}).get("matchLabels") or {}
-    return f"pods of namespace {_name_namespace(peer)} with labels {_join(labels) or 'any'}"
+    return f"pods of namespace {_name_namespace(peer, own)} with labels {_join(labels) or 'any'}"
 
 
 def _describe_operators(operators: list[Object]) -> str:

@@ -29,7 +29,7 @@ from rayhelm.values.build.worker_groups import (
     name_groups_by_model,
     name_ingress_group,
 )
-from rayhelm.values.common.network import ApiServerEgress, Peer
+from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import (
@@ -43,7 +43,7 @@ from rayhelm.values.ray_service.cluster import (
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
-from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress
+from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress, ServiceApiServer
 from rayhelm.values.ray_service.serve import Logging, ProxyTls, Serve
 
 __all__ = ["build_ray_service_values"]
@@ -123,7 +123,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             choose_access_mode(service, plan, fleet),
         ),
         network_policy=RayNetworkPolicy(
-            api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
+            api_server=ServiceApiServer(cidrs=list(cluster.api_server.cidrs)),
             operator=Peer(namespace=cluster.kuberay_operator.namespace, pod_labels=usual.operator.pod_labels),
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_build_redis_egress(find_redis(service, plan, fleet)),

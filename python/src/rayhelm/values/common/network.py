@@ -13,10 +13,11 @@ __all__ = ["ApiServerEgress", "Dns", "Peer", "PrometheusEgress"]
 class Peer(Values):
     """Pods in a namespace."""
 
-    namespace: Namespace | Literal[""] = ""
-    """Namespace of the pods (its label `kubernetes.io/metadata.name`). Empty: no pods."""
+    namespace: Namespace | Literal[""] | None = None
+    """Namespace of the pods (its label `kubernetes.io/metadata.name`). Absent: with `podLabels` the namespace of the
+    NetworkPolicy, otherwise no pods. Empty: no pods."""
     pod_labels: Labels = {}
-    """Labels of the pods. Empty: all pods of the namespace."""
+    """Labels of the pods. Empty: all pods of `namespace`."""
 
 
 class Dns(Values):

@@ -9,7 +9,16 @@ from rayhelm.values.common.labels import Namespace
 from rayhelm.values.common.network import ApiServerEgress, Dns, Peer, PrometheusEgress
 from rayhelm.versions import get_kuberay_namespace
 
-__all__ = ["Alias", "BucketEgress", "HubEgress", "RayNetworkPolicy"]
+__all__ = ["Alias", "BucketEgress", "HubEgress", "RayNetworkPolicy", "ServiceApiServer"]
+
+
+class ServiceApiServer(ApiServerEgress):
+    """Kubernetes API, which Ray's autoscaler calls."""
+
+    lookup: bool = False
+    """Read addresses and ports from the cluster if `cidrs` is empty: `helm install` and `helm upgrade` add those of the
+    EndpointSlices of Service `kubernetes` in `default`. `helm template` and Argo CD cannot read them, and refuse. On in
+    chart `quickstart`."""
 
 
 class RedisEgress(Values):
@@ -79,7 +88,7 @@ class RayNetworkPolicy(Values):
     and `reason` is required."""
     reason: str = ""
     """Reason why there are none. Required when `enabled` is off."""
-    api_server: ApiServerEgress = ApiServerEgress()
+    api_server: ServiceApiServer = ServiceApiServer()
     """Kubernetes API, for the autoscaler."""
     operator: Peer = Peer(
         namespace=get_kuberay_namespace(), pod_labels={"app.kubernetes.io/component": "kuberay-operator"}

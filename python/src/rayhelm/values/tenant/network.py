@@ -35,7 +35,7 @@ class ExtraPolicyIngress(Values):
     """Connections to the selected pods."""
 
     from_: Annotated[dict[Name, Peer], Field(alias="from")] = {}
-    """Allowed clients, by name. Each needs a namespace."""
+    """Allowed clients, by name. Each needs a namespace or labels."""
     ports: list[Port] = []
     """TCP ports of the selected pods that the clients may reach; empty for all ports."""
 
@@ -44,7 +44,7 @@ class ExtraPolicyEgress(Values):
     """Connections from the selected pods."""
 
     to: dict[Name, ExtraPolicyTarget] = {}
-    """Allowed targets, by name. Each needs a namespace or addresses."""
+    """Allowed targets, by name. Each needs a namespace, labels or addresses."""
     ports: list[Port] = []
     """TCP ports of the targets; required beside `to`."""
 
