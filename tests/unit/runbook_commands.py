@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared.page_commands import check_syntax, list_blocks
+
 __all__ = ["GIVEN", "OUTPUT", "Command", "read_commands"]
 
 GIVEN = "..."
@@ -42,7 +44,7 @@ class Command:
 
 def read_commands(page: str, folder: Path) -> tuple[list[Command], list[str]]:
     """Return the commands of a page in the order in which they run, and what bash reports. `folder` is empty."""
-    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
+    blocks = list_blocks(page)
     spans = re.findall(rf"`((?:{'|'.join(_RECORDED)}) [^`]+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
     for part in (*blocks, *spans):
         if problem := check_syntax(part):
@@ -53,11 +55,6 @@ def read_commands(page: str, folder: Path) -> tuple[list[Command], list[str]]:
     recorded = folder / "commands"
     words = recorded.read_text().split("\0")[:-1] if recorded.exists() else []
     return _split(words), done.stderr.splitlines()
-
-
-def check_syntax(script: str) -> str:
-    """Return what `bash -n` reports; empty for a script without a fault."""
-    return subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True, check=False).stderr.strip()
 
 
 def _split(words: list[str]) -> list[Command]:
