@@ -53,6 +53,38 @@ def test_list_has_the_objects_of_all_pages_with_their_kind() -> None:
     assert [query["labelSelector"] for query in pages.queries] == [["a=b"]] * 3
 
 
+class Expired(Pages):
+    """A server that forgets a list after its first part."""
+
+    def get(self, path: str) -> tuple[int, Any]:
+        query = parse_qs(urlsplit(path).query)
+        if "continue" in query:
+            return 410, {"message": "The provided continue parameter is too old"}
+        if "limit" in query:
+            return super().get(path)
+        return 200, {"items": [{"metadata": {"name": str(index)}} for index in range(5)]}
+
+
+def test_list_is_read_again_in_one_part_when_its_rest_is_gone() -> None:
+    found = ClusterReader(Expired()).list(NODES)
+    assert [item["metadata"]["name"] for item in found] == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"items": [], "metadata": {"continue": "same"}}, "the same part again and again"),
+        ({"items": {}}, "no list of objects"),
+        ({"items": [1]}, "no list of objects"),
+        ({"items": [], "metadata": []}, "no list of objects"),
+    ],
+    ids=["repeated", "mapping", "number", "metadata"],
+)
+def test_list_of_another_form_is_refused(answer: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ReadError, match=reason):
+        ClusterReader(RecordedTransport({"/api/v1/nodes": answer})).list(NODES)
+
+
 def test_paths_name_group_namespace_and_object() -> None:
     assert NODES.path() == "/api/v1/nodes"
     assert PODS.path("lab", "one") == "/api/v1/namespaces/lab/pods/one"

@@ -16,6 +16,7 @@ from rayhelm.errors import MissingError, RayhelmError
 __all__ = [
     "AbsentError",
     "ClusterReader",
+    "ExpiredError",
     "ForbiddenError",
     "Object",
     "ReadError",
@@ -45,6 +46,10 @@ class AbsentError(ReadError):
     """The object does not exist, or the API server has no such kind."""
 
 
+class ExpiredError(ReadError):
+    """The API server no longer has the rest of a list."""
+
+
 class Transport(Protocol):
     """A connection to an API server."""
 
@@ -64,15 +69,12 @@ class ClusterReader:
         """Return the objects of a kind, of all namespaces if none is given. `labels` is a selector like `a=b,!c`.
 
         Raises ForbiddenError, and AbsentError if the API server does not have the kind."""
-        found: list[Object] = []
-        query = {"limit": str(_PAGE)} | ({"labelSelector": labels} if labels else {})
-        while True:
-            page = self.get_path(f"{kind.path(namespace)}?{urlencode(query)}")
-            # Items of a list have no kind of their own.
-            found += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page.get("items") or []]
-            if not (rest := page.get("metadata", {}).get("continue")):
-                return found
-            query["continue"] = rest
+        query = {"labelSelector": labels} if labels else {}
+        try:
+            return _list_pages(self, kind, namespace, {"limit": str(_PAGE), **query})
+        except ExpiredError:
+            # The server forgets a list after some minutes. As kubectl does, read it again in one part.
+            return _list_pages(self, kind, namespace, query)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
         """Return one object. Raises ForbiddenError and AbsentError."""
@@ -85,6 +87,26 @@ class ClusterReader:
         return dict(answer)
 
 
+def _list_pages(reader: ClusterReader, kind: Kind, namespace: str, query: dict[str, str]) -> list[Object]:
+    found: list[Object] = []
+    asked = set[str]()
+    while True:
+        path = f"{kind.path(namespace)}?{urlencode(query)}".rstrip("?")
+        page = reader.get_path(path)
+        items, metadata = page.get("items", []), page.get("metadata", {})
+        is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+        if not is_list or not isinstance(metadata, dict):
+            raise ReadError(f"GET {path}: the answer is no list of objects")
+        # Items of a list have no kind of their own.
+        found += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in items]
+        if not (rest := metadata.get("continue")):
+            return found
+        if rest in asked:
+            raise ReadError(f"GET {path}: the server answers with the same part again and again")
+        asked.add(rest)
+        query = {**query, "continue": rest}
+
+
 def raise_for_status(method: str, path: str, status: int, answer: Any, cluster: str) -> None:
     """Raise MissingError, ForbiddenError, AbsentError or ReadError, unless the request succeeded with an object."""
     if status in (200, 201, 202) and isinstance(answer, dict):
@@ -95,7 +117,7 @@ def raise_for_status(method: str, path: str, status: int, answer: Any, cluster: 
             f"cluster {cluster} does not accept the credentials of the kubeconfig",
             "kubectl auth whoami    # log in as your provider describes, then run the command again",
         )
-    kinds: Mapping[int, type[ReadError]] = {403: ForbiddenError, 404: AbsentError}
+    kinds: Mapping[int, type[ReadError]] = {403: ForbiddenError, 404: AbsentError, 410: ExpiredError}
     raise kinds.get(status, ReadError)(f"{method} {path}: {status} {reason}".strip())
 
 
