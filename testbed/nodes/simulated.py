@@ -6,7 +6,7 @@ from typing import Any
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
+from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus, rename_parts, rename_resource
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
@@ -72,7 +72,8 @@ def _list_hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, name
             problem = loaded.document.problem(("pools", name), f"no chart requests {gpu_kind.resource} ({gpu_kind.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
-        cut = partition_gpus(name, pool, gpu_kind, loaded, known)
+        cut = rename_parts(partition_gpus(name, pool, gpu_kind, loaded, known), pool)
+        gpu_kind = rename_resource(gpu_kind, pool)
         yield Host(
             name=_make_unique(own or f"{name}-{index}", names),
             pool=name,

@@ -37,7 +37,7 @@ def test_discover_reads_pools_with_the_right_to_list_nodes(cluster: Cluster, nam
         for pool in found["pools"].values()
     }
     assert pools == {"H100-SXM-80GB": (3, 8), "RTX-A6000-48GB": (3, 2)}
-    assert [note.partition(":")[0] for note in found["notes"]] == ["kuberay", "apiServer.cidrs"]
+    assert [note.partition(":")[0] for note in found["notes"]] == ["ResourceSlices", "kuberay", "apiServer.cidrs"]
 
 
 def config_of(cluster: Cluster, namespace: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """`rayhelm discover`: pools from the nodes of a cluster."""
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from rayhelm.discovery.cluster import Discovery, discover
 from rayhelm.discovery.fleet_text import format_fleet
 from rayhelm.discovery.machine import Machine, Unusable, read_machine
 from rayhelm.errors import FleetError
+from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import LoadedFleet, parse_fleet
+from rayhelm.values.build.ray_service import build_ray_service_values
 from testbed.nodes import cpu_nodes, simulated, uniform
 from unit.command import run
 from unit.fleets import load
@@ -197,7 +200,8 @@ def test_provider_labels_name_the_gpu_when_feature_discovery_is_missing() -> Non
 
 def test_pools_of_equal_gpus_are_selected_by_a_label_that_differs() -> None:
     first = [node(labels={"eks.amazonaws.com/nodegroup": "a"})]
-    second = [node(labels={"eks.amazonaws.com/nodegroup": "b"}, allocatable={"nvidia.com/gpu": "4"})]
+    labels = {"eks.amazonaws.com/nodegroup": "b", "nvidia.com/gpu.count": "4"}
+    second = [node(labels=labels, allocatable={"nvidia.com/gpu": "4"})]
     second[0]["metadata"]["name"] = "second"
     selectors = [pool.fields["nodeSelector"] for pool in found_in(first + second).pools]
     assert selectors == [{"eks.amazonaws.com/nodegroup": "a"}, {"eks.amazonaws.com/nodegroup": "b"}]
@@ -249,3 +253,170 @@ def test_names_are_checked_before_the_cluster_is_asked(
     answer = run(capsys, monkeypatch, "discover", "--kubeconfig", "nowhere", *options)
     assert answer.code == 2
     assert f"{options[0]}: `{options[1]}` cannot be a name" in answer.err
+
+
+def bare(name: str, labels: dict[str, str], gpus: int = 1, resource: str = "nvidia.com/gpu") -> Object:
+    """A node without GPU feature discovery."""
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "status": {"allocatable": {"cpu": "32", "memory": "128Gi", resource: str(gpus)}},
+    }
+
+
+GKE = "cloud.google.com/gke-accelerator"
+
+
+def test_pool_selects_a_label_of_its_nodes_without_feature_discovery() -> None:
+    (pool,) = found_in([bare("a", {GKE: "nvidia-l4"}), bare("b", {GKE: "nvidia-l4"})]).pools
+    assert pool.fields["nodeSelector"] == {GKE: "nvidia-l4"}
+
+
+def test_pools_select_the_name_that_their_provider_gives_the_gpu() -> None:
+    names = ["nvidia-tesla-a100", "nvidia-h100-80gb", "nvidia-h100-mega-80gb"]
+    pools = found_in([bare(name, {GKE: name}) for name in names]).pools
+    assert [(pool.fields["gpu"], pool.fields["nodeSelector"]) for pool in pools] == [
+        ("A100-SXM-40GB", {GKE: "nvidia-tesla-a100"}),
+        ("H100-SXM-80GB", {GKE: "nvidia-h100-80gb"}),
+        ("H100-SXM-80GB", {GKE: "nvidia-h100-mega-80gb"}),
+    ]
+
+
+def test_pool_does_not_select_a_node_that_is_left_out() -> None:
+    shared = {GKE: "nvidia-l4", "cloud.google.com/gke-gpu-sharing-strategy": "mps", "pool": "b"}
+    nodes = [bare("a", {GKE: "nvidia-l4", "cloud.google.com/gke-nodepool": "a"}), bare("b", shared)]
+    (pool,) = found_in(nodes).pools
+    assert pool.fields["nodeSelector"] == {"cloud.google.com/gke-nodepool": "a"}
+
+
+def test_pool_selects_two_labels_where_one_does_not_suffice() -> None:
+    spot = {"cloud.google.com/gke-spot": "true"}
+    group, zone = "eks.amazonaws.com/nodegroup", "topology.kubernetes.io/zone"
+    labels = {"node.kubernetes.io/instance-type": "g6.xlarge"}
+    places = [("a", "x", {}), ("a", "y", spot), ("b", "x", spot)]
+    nodes = [
+        bare(f"n{index}-{twice}", {**labels, group: name, zone: place, **more})
+        for index, (name, place, more) in enumerate(places)
+        for twice in (0, 1)
+    ]
+    selectors = [pool.fields.get("nodeSelector") for pool in found_in(nodes).pools if "spot" not in pool.fields]
+    assert selectors == [{group: "a", zone: "x"}]
+
+
+def test_shared_gpus_are_selected_by_the_product_label_that_they_have() -> None:
+    labels = {
+        "nvidia.com/gpu.product": "NVIDIA-L4-SHARED",
+        "nvidia.com/gpu.count": "2",
+        "nvidia.com/gpu.replicas": "4",
+        "nvidia.com/gpu.sharing-strategy": "time-slicing",
+    }
+    (pool,) = found_in([bare("a", labels, 8)]).pools
+    expected = ({"shares": 4}, "nvidia.com/gpu", {"nvidia.com/gpu.product": "NVIDIA-L4-SHARED"})
+    assert tuple(pool.fields[key] for key in ("sharing", "gpuResource", "nodeSelector")) == expected
+
+
+@pytest.mark.parametrize(
+    ("product", "setting"), [("NVIDIA-L4", None), ("", False)], ids=["feature-discovery", "without"]
+)
+def test_discover_writes_whether_feature_discovery_labels_the_nodes(product: str, setting: bool | None) -> None:
+    labels = {GKE: "nvidia-l4", "nvidia.com/gpu.product": product}
+    assert found_in([bare("a", labels)]).settings.get("gpuFeatureDiscovery") is setting
+
+
+def test_pools_select_all_labels_when_some_nodes_lack_feature_discovery() -> None:
+    nodes = [bare("a", {"nvidia.com/gpu.product": "NVIDIA-L40S"}), bare("b", {GKE: "nvidia-l4"})]
+    selectors = [pool.fields["nodeSelector"] for pool in found_in(nodes).pools]
+    assert selectors == [{GKE: "nvidia-l4"}, {"nvidia.com/gpu.product": "NVIDIA-L40S"}]
+
+
+def test_discovered_pods_select_labels_that_their_nodes_have() -> None:
+    nodes = [bare("a", {GKE: "nvidia-l4"}), bare("b", {GKE: "nvidia-tesla-a100"})]
+    services = "services: {chat: {tenant: t}}\ntenants: {t: {models: [chat]}}\n"
+    loaded = parse_fleet(parse_document(written(found_in(nodes)) + MODELS + services, "found.yaml"))
+    (service,) = build_ray_service_values(plan_fleet(loaded), loaded).values()
+    for group in service.worker_groups.values():
+        assert group.gpu.product == ""
+        assert any(group.node_selector.items() <= each["metadata"]["labels"].items() for each in nodes)
+
+
+def test_nodes_of_one_reason_are_listed_once() -> None:
+    bad = [bare(f"bad-{index}", {GKE: "nvidia-x9"}) for index in range(5)]
+    found = found_in([node(), *bad])
+    assert "# nodes bad-0, bad-1, bad-2 and 2 more are left out: the catalog has no GPU" in written(found)
+    with pytest.raises(FleetError) as raised:
+        found_in(bad)
+    assert len(raised.value.problems) == 1
+
+
+def test_discover_reads_five_thousand_nodes_of_many_pools_quickly() -> None:
+    nodes = [bare(f"n{index}", {GKE: "nvidia-l4"}) for index in range(5000)]
+    for index, each in enumerate(nodes[:500]):
+        each["spec"] = {"taints": [{"key": "dedicated", "value": f"t{index}", "effect": "NoSchedule"}]}
+    start = process_time()
+    found = found_in(nodes)
+    assert process_time() - start < 30
+    assert len(found.pools) == 501
+
+
+def dra(driver: str = "gpu.nvidia.com", extended: str = "nvidia.com/gpu", **attributes: str) -> dict[str, Any]:
+    """ResourceSlices of two generations of a node with two GPUs, and the DeviceClass of the driver."""
+    kind = {"gpu.nvidia.com": "gpu", "gpu.amd.com": "amdgpu"}[driver]
+    device = {
+        "attributes": {key: {"string": text} for key, text in {"type": kind, **attributes}.items()},
+        "capacity": {"memory": {"value": "81559Mi"}},
+    }
+    slices = [
+        {
+            "spec": {
+                "driver": driver,
+                "nodeName": "a",
+                "pool": {"name": "a", "generation": generation},
+                "devices": [{"name": f"gpu-{index}", **device} for index in range(count)],
+            }
+        }
+        for generation, count in ((1, 8), (2, 2))
+    ]
+    spec = {"extendedResourceName": extended} if extended else {}
+    return {
+        "/apis/resource.k8s.io/v1/resourceslices": {"items": slices},
+        "/apis/resource.k8s.io/v1/deviceclasses": {"items": [{"metadata": {"name": driver}, "spec": spec}]},
+    }
+
+
+def only_in_slices() -> Object:
+    plain = bare("a", {})
+    del plain["status"]["allocatable"]["nvidia.com/gpu"]
+    return plain
+
+
+def test_gpus_that_only_resource_slices_have_are_found() -> None:
+    answers = dra(productName="NVIDIA H100 80GB HBM3")
+    (pool,) = discover(cluster_with([only_in_slices()], **answers), KNOWN).pools
+    assert (pool.fields["gpu"], pool.fields["gpusPerNode"]) == ("H100-SXM-80GB", 2)
+    assert "gpuResource" not in pool.fields
+    assert "ResourceSlices of gpu.nvidia.com" in pool.notes["gpusPerNode"]
+
+
+def test_pods_request_the_resource_of_the_device_class() -> None:
+    answers = dra(extended="example.com/gpu", productName="NVIDIA H100 80GB HBM3")
+    (pool,) = discover(cluster_with([only_in_slices()], **answers), KNOWN).pools
+    assert pool.fields["gpuResource"] == "example.com/gpu"
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (dra(extended="", productName="NVIDIA H100 80GB HBM3"), "has no `extendedResourceName`"),
+        (dra(productName="NVIDIA Z9000"), "no GPU `NVIDIA-Z9000`"),
+        (dra(type="mig", productName="NVIDIA H100 80GB HBM3"), "have 2 parts of GPUs, and no whole one"),
+    ],
+    ids=["no-resource", "unknown", "parts"],
+)
+def test_gpus_in_resource_slices_that_no_pod_can_have_are_left_out(answers: dict[str, Any], reason: str) -> None:
+    found = discover(cluster_with([only_in_slices(), node()], **answers), KNOWN)
+    assert [reason in each.reason for each in found.unusable] == [True]
+
+
+def test_resource_slices_that_may_not_be_read_are_noted() -> None:
+    forbidden = frozenset({"/apis/resource.k8s.io/v1/resourceslices"})
+    notes = discover(cluster_with([node()], forbidden), KNOWN).notes
+    assert [note.split(":")[0] for note in notes] == ["ResourceSlices"]

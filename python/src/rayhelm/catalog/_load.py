@@ -49,6 +49,10 @@ class CatalogFolder(Generic[Record]):
         return self._by_name[wanted]
 
     def all(self) -> tuple[Record, ...]:
+        return self._entries
+
+    @cached_property
+    def _entries(self) -> tuple[Record, ...]:
         return tuple(self._read_entry(path) for path in self._files.values())
 
     def _read_entry(self, path: Path) -> Record:

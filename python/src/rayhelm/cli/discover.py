@@ -35,14 +35,15 @@ def discover_command(
     from rayhelm.cluster.reader import connect
     from rayhelm.discovery.cluster import discover
     from rayhelm.discovery.fleet_text import format_fleet
+    from rayhelm.discovery.machine import group_by_reason
 
     _check_name("--fleet", fleet)
     _check_name("--cluster", cluster)
     if output:
         check_new(output, "rayhelm discover -o FILE")
     found = discover(connect(context, kubeconfig), load_catalog(), cluster)
-    for node in found.unusable:
-        warn(f"node {node.name} is left out: {node.reason}\nfix:\n  {node.fix}")
+    for names, node in group_by_reason(found.unusable):
+        warn(f"{names} {'are' if names.startswith('nodes ') else 'is'} left out: {node.reason}\nfix:\n  {node.fix}")
     if format is Format.json:
         text = _format_json(found)
     else:

@@ -8,6 +8,7 @@ __all__ = [
     "CONFIG_MAPS",
     "CUSTOM_RESOURCE_DEFINITIONS",
     "DEPLOYMENTS",
+    "DEVICE_CLASSES",
     "ENDPOINT_SLICES",
     "EVENTS",
     "HORIZONTAL_POD_AUTOSCALERS",
@@ -23,6 +24,7 @@ __all__ = [
     "RAY_SERVICES",
     "RENDERED",
     "RESOURCE_QUOTAS",
+    "RESOURCE_SLICES",
     "SCALED_OBJECTS",
     "SECRETS",
     "SERVICES",
@@ -82,6 +84,11 @@ RAY_CLUSTERS = Kind("RayCluster", "ray.io", "v1", "rayclusters")
 SCALED_OBJECTS = Kind("ScaledObject", "keda.sh", "v1alpha1", "scaledobjects")
 DEVICE_CLASSES = Kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", is_namespaced=False)
 CERTIFICATES = Kind("Certificate", "cert-manager.io", "v1", "certificates")
+RESOURCE_SLICES = tuple(
+    Kind("ResourceSlice", "resource.k8s.io", version, "resourceslices", is_namespaced=False)
+    for version in ("v1", "v1beta2", "v1beta1")
+)
+"""The kind in each version, the newest first: v1 since Kubernetes 1.34."""
 
 NETWORK_POLICIES = Kind("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies")
 _ROLES = Kind("Role", "rbac.authorization.k8s.io", "v1", "roles")

@@ -9,8 +9,10 @@ from rayhelm.catalog import Catalog
 from rayhelm.cluster.fields import parse_object, parse_objects
 from rayhelm.cluster.kinds import DEPLOYMENTS, ENDPOINT_SLICES, NODES, SERVICES
 from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError, Object
-from rayhelm.discovery.machine import Machine, Unusable, read_machine
+from rayhelm.discovery.machine import Machine, Unusable, group_by_reason, read_machine
 from rayhelm.discovery.pools import FoundPool, group_machines
+from rayhelm.discovery.resource_slices import Devices, read_devices
+from rayhelm.discovery.selectors import has_feature_discovery
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.pools import Cluster
 from rayhelm.versions import get_kuberay_namespace
@@ -37,15 +39,18 @@ def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Di
     """Read nodes, versions and addresses. Raises FleetError if nodes may not be read, or none offers a GPU for a
     pool."""
     nodes = _list_nodes(reader)
-    read = [read_machine(node, known) for node in nodes]
+    settings, notes = dict[str, Any](), list[str]()
+    devices = _read_devices(reader, notes)
+    read = [read_machine(node, known, devices.get(_get_name(node))) for node in nodes]
     machines = [item for item in read if isinstance(item, Machine)]
     unusable = [item for item in read if isinstance(item, Unusable)]
     if not machines:
         raise FleetError(_explain_no_gpus(reader, len(nodes), unusable))
-    settings, notes = dict[str, Any](), list[str]()
     _read_versions(reader, settings, notes)
     _read_api_server(reader, settings, notes)
-    return Discovery(settings, tuple(notes), len(nodes), group_machines(machines, cluster), unusable)
+    if not has_feature_discovery(machines):
+        settings["gpuFeatureDiscovery"] = False
+    return Discovery(settings, tuple(notes), len(nodes), group_machines(machines, cluster, unusable), unusable)
 
 
 def _list_nodes(reader: ClusterReader) -> list[Object]:
@@ -58,9 +63,22 @@ def _list_nodes(reader: ClusterReader) -> list[Object]:
         raise FleetError(Problem(f"cluster {reader.name} forbids reading its nodes: {error}", fix=role)) from None
 
 
+def _read_devices(reader: ClusterReader, notes: list[str]) -> dict[str, Devices]:
+    try:
+        return read_devices(reader)
+    except ForbiddenError:
+        notes.append("ResourceSlices: not read, because this account may not list resourceslices and deviceclasses")
+        return {}
+
+
+def _get_name(node: Object) -> str:
+    metadata = node.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
 def _explain_no_gpus(reader: ClusterReader, nodes: int, unusable: list[Unusable]) -> list[Problem]:
     if unusable:
-        return [Problem(f"node {node.name}: {node.reason}", fix=node.fix) for node in unusable]
+        return [Problem(f"{names}: {node.reason}", fix=node.fix) for names, node in group_by_reason(unusable)]
     install = "# install the device plugin of your GPU vendor; NVIDIA: chart gpu-operator"
     return [
         Problem(

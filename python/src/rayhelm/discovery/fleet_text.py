@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from rayhelm.discovery.machine import Unusable
+from rayhelm.discovery.machine import Unusable, group_by_reason
 from rayhelm.discovery.pools import FoundPool
 
 __all__ = ["format_fleet"]
@@ -35,7 +35,8 @@ def format_fleet(
     ]
     for pool in pools:
         lines += [f"  {pool.name}:", *(f"    {line}" for line in _list_lines(pool))]
-    lines += [f"  # node {node.name} is left out: {node.reason}" for node in unusable]
+    for names, node in group_by_reason(unusable):
+        lines.append(f"  # {names} {'are' if names.startswith('nodes ') else 'is'} left out: {node.reason}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,18 +1,24 @@
 """A node with GPUs, read from its labels, taints and allocatable resources."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.errors import Fix, FleetError
+from pydantic import ValidationError
 
-__all__ = ["Machine", "Taint", "Unusable", "read_machine"]
+from rayhelm.catalog import Catalog
+from rayhelm.catalog.gpu import GpuKind, Vendor
+from rayhelm.discovery.gpu_name import find_gpu, has_gpu_label
+from rayhelm.discovery.node import ClusterNode
+from rayhelm.discovery.resource_slices import Devices
+from rayhelm.discovery.resources import find_vendors, list_gpu_resources
+from rayhelm.discovery.units import Units, count_units, explain_division, find_single_profile
+from rayhelm.errors import Fix
+
+__all__ = ["Machine", "Taint", "Unusable", "group_by_reason", "read_machine"]
 
 _GIB = 2**30
-_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
+_MOST_NAMES = 3
 _SPOT = {
     "karpenter": ("karpenter.sh/capacity-type", "spot"),
     "eks": ("eks.amazonaws.com/capacityType", "SPOT"),
@@ -20,14 +26,6 @@ _SPOT = {
     "aks": ("kubernetes.azure.com/scalesetpriority", "spot"),
 }
 """Label of spot nodes by provider."""
-_PRODUCT_LABELS = (
-    "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
-    "cloud.google.com/gke-accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
-)
-"""Labels with the name of the GPU, the most exact first."""
-_MIG = re.compile(r"nvidia\.com/mig-(?P<profile>[0-9]+g\.[0-9]+gb(\.me)?)$")
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,10 @@ class Machine:
     """Allocatable cores, rounded down."""
     memory_gib: int
     """Allocatable memory, rounded down."""
+    resource: str = ""
+    """Extended resource that pods request, where it is not that of the plan for these GPUs or parts."""
+    requests: frozenset[str] = frozenset()
+    """Resources that pods of its pool request."""
     slices: int = 0
     """Time slices of each GPU; 0 for whole GPUs."""
     layout: tuple[tuple[str, int], ...] = ()
@@ -59,6 +61,8 @@ class Machine:
     rdma_resource: str | None = None
     zone: str = ""
     taints: tuple[Taint, ...] = ()
+    note: str = field(default="", compare=False)
+    """What was concluded about the number of GPUs; empty if the node states it."""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
 
@@ -68,94 +72,160 @@ class Unusable:
 
     name: str
     reason: str
+    """Follows the name of the node."""
     fix: Fix
+    resources: frozenset[str] = frozenset()
+    """Resources on which pods of a pool could start."""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    is_permanent: bool = True
+    """False if the node belongs to a pool once it is healthy."""
 
 
-def read_machine(node: Mapping[str, Any], known: Catalog) -> Machine | Unusable | None:
-    """Return the machine of a Node; None if it offers no GPU."""
-    name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
-    offered = {key: _read_quantity(value) for key, value in (node["status"].get("allocatable") or {}).items()}
-    resources = _list_gpu_resources(offered, known)
+def group_by_reason(unusable: Iterable[Unusable]) -> list[tuple[str, Unusable]]:
+    """Return, for each reason, the nodes (`node a`, `nodes a, b, c and 4997 more`) and one of them."""
+    groups: dict[str, list[Unusable]] = {}
+    for node in unusable:
+        groups.setdefault(node.reason, []).append(node)
+    return [(_name_nodes([node.name for node in nodes]), nodes[0]) for nodes in groups.values()]
+
+
+def _name_nodes(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"node {names[0]}"
+    rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"nodes {', '.join(names[:_MOST_NAMES])}{rest}"
+
+
+def read_machine(item: Mapping[str, Any], known: Catalog, devices: Devices | None = None) -> Machine | Unusable | None:
+    """Return the machine of a node; None if it offers no GPU. `devices`: its GPUs in ResourceSlices."""
+    try:
+        node = ClusterNode.model_validate(item)
+    except ValidationError as error:
+        return _explain_odd_node(item, error)
+    resources = list_gpu_resources(node.offered, known)
+    labels = node.labels
+    is_in_slices = not resources and devices is not None
+    if devices and is_in_slices:
+        read = _read_devices(node, devices)
+        if isinstance(read, str):
+            return _leave_out(node, {}, read, Fix(command="kubectl get deviceclasses,resourceslices -o yaml"))
+        resources, labels = read
     if not resources:
-        return None
-    if reason := _find_hindrance(node):
-        return Unusable(name, reason, Fix(command=f"kubectl describe node {name}"))
-    gpu = _find_gpu(labels, resources, known)
+        return _explain_missing(node, known)
+    if reason := node.hindrance:
+        fix = Fix(command=f"kubectl describe node {node.name}")
+        return Unusable(node.name, reason, fix, frozenset(resources), labels, is_permanent=False)
+    vendors = {devices.vendor} if is_in_slices and devices else find_vendors(resources, known)
+    if len(vendors) > 1:
+        fix = Fix(command=f"kubectl describe node {node.name}", why="lists them under Allocatable")
+        return _leave_out(node, resources, f"it offers GPUs of several vendors: {', '.join(sorted(resources))}", fix)
+    vendor = vendors.pop()
+    gpu = explain_division(labels, resources) or _find_gpu(labels, resources, vendor, known)
     if isinstance(gpu, str):
-        return Unusable(name, gpu, _name_fix(resources))
-    gpus, slices, layout = _count(gpu, labels, offered, resources)
-    if not gpus:
-        return Unusable(
-            name,
-            f"its MIG instances differ from GPU to GPU ({', '.join(sorted(resources))}); a pool has one layout",
-            Fix(command=f"kubectl label node {name} nvidia.com/mig.config=LAYOUT --overwrite"),
-        )
+        return _leave_out(node, resources, gpu, _name_fix(vendor))
+    units = _explain_size(node) or count_units(gpu, node, resources, known)
+    if isinstance(units, str):
+        fix = Fix(command=f"kubectl describe node {node.name}", why="lists its labels, and GPUs under Allocatable")
+        return _leave_out(node, resources, units, fix)
+    return _build_machine(node, gpu, units, known, devices)
+
+
+def _build_machine(node: ClusterNode, gpu: GpuKind, units: Units, known: Catalog, devices: Devices | None) -> Machine:
+    labels, offered = node.labels, node.offered
     spot = next((provider for provider, (key, value) in _SPOT.items() if labels.get(key) == value), None)
+    usual = _find_usual_resource(gpu, units, known)
+    in_slices = _explain_slices(devices) if devices and units.resource not in offered else ""
     return Machine(
-        name=name,
+        name=node.name,
         gpu=gpu,
-        gpus=gpus,
+        gpus=units.gpus,
         cpus=int(offered.get("cpu", 0)),
         memory_gib=int(offered.get("memory", 0) / _GIB),
-        slices=slices,
-        layout=layout,
+        resource="" if units.resource in ("", usual) else units.resource,
+        requests=frozenset({units.resource} if units.resource else {f"nvidia.com/mig-{name}" for name in units.layout}),
+        slices=units.slices,
+        layout=tuple(units.layout.items()),
         spot=spot,
         rdma_resource=next((key for key in sorted(offered) if key.startswith("rdma/") and offered[key]), None),
         zone=labels.get("topology.kubernetes.io/zone", ""),
-        taints=tuple(_list_taints(node, gpu, spot)),
+        taints=tuple(_list_taints(node, gpu, units, spot)),
+        note=units.note or in_slices,
         labels=labels,
     )
 
 
-def _list_gpu_resources(offered: Mapping[str, float], known: Catalog) -> set[str]:
-    """Return the resources of GPUs and of parts of GPUs of which the node offers at least one."""
-    whole = {gpu.resource for gpu in known.gpus()}
-    shared = {f"{resource}.shared" for resource in whole}
-    return {key for key, count in offered.items() if count and (key in whole | shared or _MIG.match(key))}
+def _explain_size(node: ClusterNode) -> str:
+    """Return why no pod fits on the node; empty if one does."""
+    small = [key for key, least in (("cpu", 1), ("memory", _GIB)) if node.offered.get(key, 0) < least]
+    return f"its allocatable {' and '.join(small)} are less than 1 core and 1 GiB" if small else ""
 
 
-def _find_hindrance(node: Mapping[str, Any]) -> str:
-    """Return why pods do not start on the node now; empty if they do."""
-    conditions = node["status"].get("conditions") or []
-    ready = next((item for item in conditions if item["type"] == "Ready"), None)
-    if ready and ready["status"] != "True":
-        return f"it is not Ready ({ready.get('reason', 'no reason given')})"
-    if (node.get("spec") or {}).get("unschedulable"):
-        return "it is cordoned"
-    return ""
+def _find_usual_resource(gpu: GpuKind, units: Units, known: Catalog) -> str:
+    """Return the resource that pods of a plan request for such parts."""
+    if units.slices:
+        return known.gpu(f"{gpu.id}/{units.slices}").resource
+    return "" if units.layout else gpu.resource
 
 
-def _find_gpu(labels: Mapping[str, str], resources: set[str], known: Catalog) -> GpuKind | str:
-    """Return the kind of the GPUs, or why it is not known."""
-    for gpu in known.gpus():
-        key, _, value = gpu.identifying_label.partition("=")
-        if gpu.product_label and _strip_suffix(labels.get("nvidia.com/gpu.product", "")) == gpu.product_label:
-            return gpu
-        if key and labels.get(key) == value:
-            return gpu
-    named = {key: labels[key] for key in _PRODUCT_LABELS if labels.get(key)}
-    for text in named.values():
-        for spelling in (text, text.removeprefix("nvidia-").removeprefix("tesla-")):
-            try:
-                return known.gpu(spelling)
-            except FleetError:
-                continue
-    if named:
-        key, text = next(iter(named.items()))
-        return f"the catalog has no GPU `{text}` (label {key})"
-    candidates = [gpu for gpu in known.gpus() if gpu.resource in resources]
-    if len(candidates) == 1:
-        return candidates[0]
-    return f"it offers {', '.join(sorted(resources))} and has no label with the name of its GPU"
+def _find_gpu(labels: Mapping[str, str], resources: Mapping[str, int], vendor: Vendor, known: Catalog) -> GpuKind | str:
+    return find_gpu(labels, resources.keys(), vendor, known, is_divided=bool(find_single_profile(labels)))
 
 
-def _strip_suffix(product: str) -> str:
-    """Remove what GPU feature discovery appends for shared and partitioned GPUs."""
-    return re.sub(r"-(SHARED|MIG-.*)$", "", product)
+def _read_devices(node: ClusterNode, devices: Devices) -> tuple[dict[str, int], dict[str, str]] | str:
+    """Return resources and labels of GPUs in ResourceSlices, or why pods cannot request them."""
+    count = len(devices.products)
+    if not count:
+        return f"its ResourceSlices of {devices.driver} have {devices.parts} parts of GPUs, and no whole one"
+    if not devices.resource:
+        return (
+            f"its {count} GPUs are in ResourceSlices of {devices.driver} only, and DeviceClass {devices.driver} has no"
+            " `extendedResourceName` for pods to request"
+        )
+    return {devices.resource: count}, {**node.labels, **devices.labels}
 
 
-def _name_fix(resources: set[str]) -> Fix:
-    vendor = next((part for part in ("nvidia", "amd", "intel") if any(part in item for item in resources)), "")
+def _explain_slices(devices: Devices) -> str:
+    return (
+        f"in ResourceSlices of {devices.driver}; pods get them as {devices.resource} with feature gate"
+        " DRAExtendedResource, the default from Kubernetes 1.36 on"
+    )
+
+
+def _leave_out(node: ClusterNode, resources: Mapping[str, int], reason: str, fix: Fix) -> Unusable:
+    return Unusable(node.name, reason, fix, frozenset(resources), node.labels)
+
+
+def _explain_missing(node: ClusterNode, known: Catalog) -> Unusable | None:
+    """Return why a node with GPUs offers none; None if nothing on it says that it has any."""
+    had = list_gpu_resources(node.capacity, known)
+    label = has_gpu_label(node.labels)
+    if not had and not label:
+        return None
+    seen = [
+        *(f"{key}: {count} in its capacity" for key, count in sorted(had.items())),
+        *([f"label {label}"] if label else []),
+    ]
+    return _leave_out(
+        node,
+        {},
+        f"it offers no GPU ({'; '.join(seen)}): the device plugin does not run on it, or its GPUs are unhealthy",
+        Fix(command=f"kubectl get pods -A --field-selector spec.nodeName={node.name}"),
+    )
+
+
+def _explain_odd_node(item: Mapping[str, Any], error: ValidationError) -> Unusable:
+    metadata = item.get("metadata")
+    found_name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = found_name if isinstance(found_name, str) else ""
+    found = error.errors()[0]
+    path = ".".join(map(str, found["loc"]))
+    fix = Fix(command=f"kubectl get node {name} -o yaml" if isinstance(name, str) else "kubectl get nodes -o yaml")
+    return Unusable(
+        name if isinstance(name, str) else "without a name", f"`{path}` cannot be read: {found['msg']}", fix
+    )
+
+
+def _name_fix(vendor: Vendor) -> Fix:
     feature = {
         "nvidia": "GPU feature discovery, part of the GPU operator, labels nodes",
         "amd": "the node labeller of AMD's GPU operator labels nodes",
@@ -164,50 +234,14 @@ def _name_fix(resources: set[str]) -> Fix:
     return Fix(command="rayhelm catalog gpus", why=f"the names that a pool can have in `gpu`; {feature}")
 
 
-def _count(
-    gpu: GpuKind, labels: Mapping[str, str], offered: Mapping[str, float], resources: set[str]
-) -> tuple[int, int, tuple[tuple[str, int], ...]]:
-    """Return GPUs, time slices of each, and MIG instances of each. No GPUs if they are not divided alike."""
-    profiles = {match["profile"]: int(offered[key]) for key in resources if (match := _MIG.match(key))}
-    labeled = _read_count(labels, "nvidia.com/gpu.count") or _read_intel_count(gpu, labels)
-    if profiles:
-        gpus = labeled or 1
-        if any(count % gpus for count in profiles.values()):
-            return 0, 0, ()
-        return gpus, 0, tuple(sorted((profile, count // gpus) for profile, count in profiles.items()))
-    units = max(int(offered[key]) for key in resources)
-    slices = _read_count(labels, "nvidia.com/gpu.replicas")
-    if labels.get("nvidia.com/gpu.sharing-strategy", "none") != "none" and slices > 1:
-        return max(1, units // slices), slices, ()
-    if gpu.vendor == "intel" and labeled and units > labeled and units % labeled == 0:
-        return labeled, units // labeled, ()
-    return units, 0, ()
-
-
-def _read_intel_count(gpu: GpuKind, labels: Mapping[str, str]) -> int:
-    mark, present, _ = gpu.identifying_label.partition(".present=")
-    return _read_count(labels, f"{mark}.count") if present else 0
-
-
-def _read_count(labels: Mapping[str, str], key: str) -> int:
-    text = labels.get(key, "")
-    return int(text) if text.isdecimal() else 0
-
-
-def _list_taints(node: Mapping[str, Any], gpu: GpuKind, spot: str | None) -> list[Taint]:
+def _list_taints(node: ClusterNode, gpu: GpuKind, units: Units, spot: str | None) -> list[Taint]:
     """Return the taints that the charts do not tolerate by themselves. They tolerate those of the GPU vendor and of
     spot nodes; those of the node's health go away."""
-    own = {gpu.resource, _SPOT[spot][0] if spot else ""}
+    own = {gpu.resource, units.resource, _SPOT[spot][0] if spot else ""}
     return [
-        Taint(taint["key"], taint.get("value") or "", taint["effect"])
-        for taint in (node.get("spec") or {}).get("taints") or []
-        if taint["key"] not in own
-        and not taint["key"].startswith("node.kubernetes.io/")
-        and taint["effect"] in ("NoSchedule", "NoExecute")
+        Taint(taint.key, taint.value or "", taint.effect)
+        for taint in node.spec.taints
+        if taint.key not in own
+        and not taint.key.startswith("node.kubernetes.io/")
+        and taint.effect in ("NoSchedule", "NoExecute")
     ]
-
-
-def _read_quantity(text: str | int) -> float:
-    """Read a Kubernetes quantity: `8`, `7910m`, `263842228Ki`. What is none counts as 0."""
-    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(text))
-    return float(match[1]) * _UNITS.get(match[2], 1) if match else 0.0

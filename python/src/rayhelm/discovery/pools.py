@@ -1,28 +1,19 @@
 """Group machines into pools that a fleet file can have."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
-from rayhelm.discovery.machine import Machine
+from rayhelm.discovery.machine import Machine, Unusable
+from rayhelm.discovery.selectors import Selectors, has_feature_discovery, list_provider_labels
 from rayhelm.spec.pools import Pool
 
 __all__ = ["FoundPool", "group_machines"]
 
 _ASSUMED_NETWORK = "ethernet-10g"
 _ASSUMED_RDMA = "rdma-100g"
-_GROUP_LABELS = (
-    "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/zone",
-    "kubernetes.io/hostname",
-)
-"""Labels that providers set, by how well they name a group of nodes."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +28,23 @@ class FoundPool:
     """Comment by key: what a node does not report, or reports differently for some nodes."""
 
 
-def group_machines(machines: Sequence[Machine], cluster: str = "main") -> list[FoundPool]:
-    """Return one pool for each set of machines that a pod of a worker group can run on alike.
+def group_machines(
+    machines: Sequence[Machine], cluster: str = "main", unusable: Sequence[Unusable] = ()
+) -> list[FoundPool]:
+    """Return one pool for each set of machines that a pod of a worker group can run on alike. Its pods do not start on
+    `unusable` nodes, if labels differ.
 
     Machines with RDMA are separated by zone, because their network ends there. Pools are sorted by name."""
-    ordered = sorted(machines, key=lambda machine: (repr(_key(machine)), machine.name))
-    groups = [tuple(group) for _, group in groupby(ordered, key=_key)]
-    names = _choose_names(groups)
-    return sorted(
-        (
-            _build_pool(name, group, [other for other in groups if other is not group], cluster)
-            for name, group in zip(names, groups, strict=True)
-        ),
-        key=lambda pool: pool.name,
-    )
+    by_key: dict[tuple[Any, ...], list[Machine]] = defaultdict(list)
+    for machine in sorted(machines, key=lambda machine: machine.name):
+        by_key[_key(machine)].append(machine)
+    groups = [tuple(by_key[key]) for key in sorted(by_key, key=repr)]
+    selectors = Selectors(groups, unusable, is_labeled=has_feature_discovery(machines))
+    pools = [
+        _build_pool(name, group, selectors.find(index), cluster)
+        for index, (name, group) in enumerate(zip(_choose_names(groups), groups, strict=True))
+    ]
+    return sorted(pools, key=lambda pool: pool.name)
 
 
 def _key(machine: Machine) -> tuple[Any, ...]:
@@ -60,8 +54,11 @@ def _key(machine: Machine) -> tuple[Any, ...]:
     return (
         machine.gpu.id,
         machine.gpus,
+        machine.resource,
         machine.slices,
         machine.layout,
+        machine.labels.get("nvidia.com/gpu.product", ""),
+        list_provider_labels(machine),
         machine.spot or "",
         machine.rdma_resource or "",
         zone,
@@ -71,33 +68,46 @@ def _key(machine: Machine) -> tuple[Any, ...]:
 
 def _choose_names(groups: Sequence[tuple[Machine, ...]]) -> list[str]:
     """Name each group after its GPU, and after the difference to other groups with that GPU."""
-    names: list[str] = []
+    alike: dict[str, set[tuple[int, bool, bool]]] = defaultdict(set)
     for group in groups:
-        first = group[0]
-        name = re.sub("[^a-z0-9]+", "-", first.gpu.id.lower()).strip("-")
-        alike = [other[0] for other in groups if other[0].gpu.id == first.gpu.id]
-        if len({machine.gpus for machine in alike}) > 1:
-            name += f"-x{first.gpus}"
-        if first.spot and any(not machine.spot for machine in alike):
-            name += "-spot"
-        if (first.slices or first.layout) and any(not (other.slices or other.layout) for other in alike):
-            name += "-shared"
-        candidate, number = name, 2
-        while candidate in names:
-            candidate, number = f"{name}-{number}", number + 1
-        names.append(candidate)
+        alike[group[0].gpu.id].add(_describe(group[0]))
+    names, used = list[str](), Counter[str]()
+    for group in groups:
+        name = _choose_name(group[0], alike[group[0].gpu.id])
+        used[name] += 1
+        names.append(f"{name}-{used[name]}" if used[name] > 1 else name)
     return names
 
 
-def _build_pool(
-    name: str, group: tuple[Machine, ...], others: Sequence[tuple[Machine, ...]], cluster: str
-) -> FoundPool:
+def _describe(machine: Machine) -> tuple[int, bool, bool]:
+    """Return the number of GPUs, whether the node is a spot node, and whether its GPUs have parts."""
+    return machine.gpus, bool(machine.spot), bool(machine.slices or machine.layout)
+
+
+def _choose_name(first: Machine, alike: Set[tuple[int, bool, bool]]) -> str:
+    name = re.sub("[^a-z0-9]+", "-", first.gpu.id.lower()).strip("-")
+    gpus, is_spot, has_parts = _describe(first)
+    if any(others != gpus for others, _, _ in alike):
+        name += f"-x{gpus}"
+    if is_spot and any(not spot for _, spot, _ in alike):
+        name += "-spot"
+    if has_parts and any(not parts for _, _, parts in alike):
+        name += "-shared"
+    return name
+
+
+def _build_pool(name: str, group: tuple[Machine, ...], selector: Mapping[str, str] | None, cluster: str) -> FoundPool:
+    """`selector`: labels for `nodeSelector`; None if no label of the nodes differs from those of other nodes."""
     first, notes = group[0], dict[str, str]()
     fields: dict[str, Any] = {"gpu": first.gpu.id, "nodes": len(group), "gpusPerNode": first.gpus}
     if first.layout:
         fields["sharing"] = {"layout": dict(first.layout)}
     elif first.slices:
         fields["sharing"] = {"shares": first.slices}
+    if first.resource:
+        fields["gpuResource"] = first.resource
+    if concluded := sorted({machine.note for machine in group if machine.note}):
+        notes["gpusPerNode"] = "; ".join(concluded[:3])
     fields["network"] = _ASSUMED_RDMA if first.rdma_resource else _ASSUMED_NETWORK
     notes["network"] = "assumed: nodes do not report their bandwidth. Measure it: rayhelm probe"
     if first.rdma_resource:
@@ -114,9 +124,9 @@ def _build_pool(
     ):
         if len(values) > 1:
             notes[key] = f"the smallest; the largest is {max(values)}"
-    if selector := _find_selector(group, others):
-        fields["nodeSelector"] = selector
-    elif _share_a_resource(first, others):
+    if selector:
+        fields["nodeSelector"] = dict(selector)
+    elif selector is None:
         notes["gpu"] = "other nodes have the same resource and no label differs: label these, and write nodeSelector"
     if first.taints:
         fields["tolerations"] = [
@@ -128,35 +138,3 @@ def _build_pool(
         notes["nodes"] = f"zones: {', '.join(zones)}" if len(zones) > 1 else f"zone {zones[0]}"
     Pool.model_validate(fields)
     return FoundPool(name, fields, group, notes)
-
-
-def _share_a_resource(machine: Machine, others: Sequence[tuple[Machine, ...]]) -> list[Machine]:
-    """Return machines of other pools on which pods of this one could start: the resource is the same, and no label of
-    the GPU's name differs."""
-    return [
-        other
-        for group in others
-        for other in group
-        if other.gpu.resource == machine.gpu.resource
-        and not (machine.gpu.product_label and other.gpu.product_label != machine.gpu.product_label)
-    ]
-
-
-def _find_selector(group: tuple[Machine, ...], others: Sequence[tuple[Machine, ...]]) -> dict[str, str]:
-    """Return labels that all machines of the group and no other machine with their resource have; empty if none are
-    needed, or if there are none."""
-    rivals = _share_a_resource(group[0], others)
-    if not rivals:
-        return {}
-    for key, value in _list_common_labels(group):
-        if all(rival.labels.get(key) != value for rival in rivals):
-            return {key: value}
-    return {}
-
-
-def _list_common_labels(group: tuple[Machine, ...]) -> Iterator[tuple[str, str]]:
-    first = group[0]
-    for key in (first.gpu.identifying_label.partition("=")[0], *_GROUP_LABELS):
-        value = first.labels.get(key)
-        if value and all(machine.labels.get(key) == value for machine in group):
-            yield key, value

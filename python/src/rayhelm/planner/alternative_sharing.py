@@ -186,7 +186,9 @@ def _write_sharing(
 
 
 def _partition(inventory: PoolInventory, sharing: Sharing, loaded: LoadedFleet, known: Catalog) -> PoolInventory | None:
-    """Return the empty pool with partitioned GPUs; None if they have no such parts."""
+    """Return the empty pool with partitioned GPUs; None if they have no such parts, or other ones already."""
+    if inventory.pool.gpu_resource:
+        return None
     pool, gpu = inventory.pool.model_copy(update={"sharing": sharing}), inventory.hosts[0].gpu
     try:
         partitioning = partition_gpus(inventory.name, pool, gpu, loaded, known)

@@ -99,6 +99,12 @@ def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
         )
     elif not (sharing.shares or sharing.layout):
         yield document.problem(path, "`sharing` needs `shares` or `layout`: how each GPU is divided", Fix("shares", 2))
+    elif pool.gpu_resource and len(sharing.layout) > 1:
+        yield document.problem(
+            (*path, "layout"),
+            f"all instances are offered as `{pool.gpu_resource}` (`gpuResource`), so they have one profile",
+            Fix("", dict([max(sharing.layout.items(), key=lambda item: item[1])])),
+        )
     elif sharing.layout and "isolation" in _keys(document, path) and sharing.isolation == "none":
         yield document.problem(
             (*path, "isolation"), "a `layout` uses MIG, which isolates in hardware", Fix("", "hardware")

@@ -105,6 +105,10 @@ class Cluster(Record):
     clusters."""
     gpu_operator: GpuOperator | None = None
     """Settings of the GPU operator of NVIDIA, for GPU metrics. A pool of NVIDIA GPUs with `sharing` sets it anyway."""
+    gpu_feature_discovery: bool = True
+    """NVIDIA's GPU feature discovery labels the nodes, and pods select their GPU by its label `nvidia.com/gpu.product`.
+    The GPU operator runs it; GKE, EKS Auto Mode and a device plugin alone do not. `false`: pods select labels of
+    `nodeSelector` only."""
     prometheus: Prometheus | None = None
     """Prometheus; without it there are no metrics, and the gateway scales by CPU only."""
     tracing: Tracing | None = None
@@ -178,6 +182,11 @@ class Pool(Record):
     """Different hosts, one by one."""
     sharing: Sharing | None = Field(default=None, examples=[{"shares": 2, "isolation": "hardware"}])
     """Parts of GPUs for several services. Default: a GPU belongs to one service, whose models can share it."""
+    gpu_resource: ExtendedResource | None = Field(default=None, examples=["gpu.intel.com/i915"])
+    """Extended resource that the nodes offer these GPUs as, if it is not the usual one: `gpu.intel.com/i915` for an Arc
+    B580 with the older kernel driver, `amd.com/spx_nps1`. With `sharing` the nodes are divided already, and the plan
+    does not configure them: `nvidia.com/gpu` for time slices and MIG instances that have no resource of their own, as
+    on GKE."""
     network: str = Field(default="ethernet-10g", min_length=1, examples=["rdma-400g"])
     """Network between the hosts: one of the catalog or of `networks`."""
     cluster: Name = "main"
@@ -195,7 +204,8 @@ class Pool(Record):
     """Memory that pods can use on a node."""
     node_selector: Labels = {}
     """Labels that select the nodes of the pool. Required if another pool of the cluster has the same GPU resource,
-    unless both have NVIDIA GPUs of different products, or taints differ."""
+    unless both have NVIDIA GPUs of different products and `gpuFeatureDiscovery` of the cluster is true, or taints
+    differ."""
     tolerations: ListOf[PoolToleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
     """Tolerations for taints of the nodes, in addition to those of the GPU vendor."""
     image: FleetImage | None = Field(

@@ -134,15 +134,19 @@ def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
     for name, pool in facts.rendered.loaded.fleet.pools.items():
         if pool.cluster != facts.region:
             continue
+        is_labeled = facts.rendered.loaded.fleet.clusters[pool.cluster].gpu_feature_discovery
         kinds = [(host.gpu, host.node_selector) for host in pool.hosts] or [(pool.gpu or "", {})]
-        found[name] = [{**_label_gpu(known.gpu(gpu)), **pool.node_selector, **own} for gpu, own in kinds]
+        found[name] = [
+            {**_label_gpu(known.gpu(gpu), is_labeled=is_labeled), **pool.node_selector, **own} for gpu, own in kinds
+        ]
     return found
 
 
-def _label_gpu(gpu: "GpuKind") -> dict[str, str]:
-    """Return the label that only nodes with this GPU have; empty if it is unknown."""
+def _label_gpu(gpu: "GpuKind", *, is_labeled: bool) -> dict[str, str]:
+    """Return the label that only nodes with this GPU have; empty if it is unknown. `is_labeled`: GPU feature discovery
+    labels nodes."""
     if gpu.vendor == "nvidia":
-        return {_PRODUCT: gpu.product_label} if gpu.product_label else {}
+        return {_PRODUCT: gpu.product_label} if is_labeled and gpu.product_label else {}
     key, _, value = gpu.identifying_label.partition("=")
     return {key: value} if key else {}
 

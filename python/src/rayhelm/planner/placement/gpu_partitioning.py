@@ -11,7 +11,7 @@ from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool, Sharing
 
-__all__ = ["GpuPartitioning", "partition_gpus"]
+__all__ = ["GpuPartitioning", "partition_gpus", "rename_parts", "rename_resource"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,20 @@ class GpuPartitioning:
         if self.slices:
             return f"{self.slices} time slices per GPU"
         return "MIG " + " + ".join(f"{count} x {profile}" for profile, count in self.layout.items()) + " per GPU"
+
+
+def rename_resource(gpu: GpuKind, pool: Pool) -> GpuKind:
+    """Return the GPU, or the part of one, with the resource that the nodes of the pool offer it as."""
+    return gpu.model_copy(update={"resource": pool.gpu_resource}) if pool.gpu_resource else gpu
+
+
+def rename_parts(partitioning: GpuPartitioning | None, pool: Pool) -> GpuPartitioning | None:
+    """Return the parts with the resource that the nodes of the pool offer them as."""
+    if not partitioning:
+        return None
+    return replace(
+        partitioning, parts=tuple((rename_resource(part, pool), count) for part, count in partitioning.parts)
+    )
 
 
 def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, known: Catalog) -> GpuPartitioning | None:

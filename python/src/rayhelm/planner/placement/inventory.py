@@ -8,7 +8,12 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.placement.cost import find_gpu_price
-from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
+from rayhelm.planner.placement.gpu_partitioning import (
+    GpuPartitioning,
+    partition_gpus,
+    rename_parts,
+    rename_resource,
+)
 from rayhelm.planner.placement.measured import find_measurement, measure_gpu
 from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
 from rayhelm.spec.load import LoadedFleet
@@ -159,7 +164,8 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
     hosts, partitioning = [], None
     if pool.gpu:
         gpu = _find_gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
-        partitioning = partition_gpus(name, pool, gpu, loaded, catalog)
+        partitioning = rename_parts(partition_gpus(name, pool, gpu, loaded, catalog), pool)
+        gpu = rename_resource(gpu, pool)
         hosts = [
             HostInventory(f"{name}-{index}", part, (pool.gpus_per_node or 1) * count)
             for index in range(pool.nodes or 0)
@@ -167,7 +173,7 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
         ]
     for index, host in enumerate(pool.hosts):
         gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
-        hosts.append(HostInventory(host.name or f"{name}-{index}", gpu, host.gpus))
+        hosts.append(HostInventory(host.name or f"{name}-{index}", rename_resource(gpu, pool), host.gpus))
     _check_vendors(path, pool, hosts, loaded)
     prices = {find_gpu_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "the hosts have different prices")

@@ -46,7 +46,7 @@ def check_pool_labels(
 ) -> None:
     """Raise FleetError for each used pool whose pods can start on nodes of another pool, or of another GPU."""
     used = {plan.pool for plan in plans.values()}
-    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory)]
+    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, loaded)]
     problems = [
         _build_problem(kind, rivals, loaded)
         for kind in kinds
@@ -56,7 +56,7 @@ def check_pool_labels(
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _list_kinds(inventory: PoolInventory) -> Iterator[_NodeKind]:
+def _list_kinds(inventory: PoolInventory, loaded: LoadedFleet) -> Iterator[_NodeKind]:
     """Yield one kind for equal hosts, or one for each GPU of different ones."""
     pool = inventory.pool
     by_gpu: dict[str, list[int]] = {}
@@ -67,7 +67,8 @@ def _list_kinds(inventory: PoolInventory) -> Iterator[_NodeKind]:
         selectors = [set(pool.hosts[index].node_selector.items()) for index in indexes]
         common = dict(sorted(set.intersection(*selectors))) if selectors else {}
         gpu = hosts[0].gpu
-        product = {_PRODUCT: gpu.product_label} if gpu.vendor == "nvidia" and gpu.product_label else {}
+        is_labeled = loaded.fleet.clusters[pool.cluster].gpu_feature_discovery
+        product = {_PRODUCT: gpu.product_label} if is_labeled and gpu.vendor == "nvidia" and gpu.product_label else {}
         spot = {"spot": pool.spot} if pool.spot else {}
         resources = frozenset(host.gpu.resource for host in hosts)
         labels = {**product, **spot, **pool.node_selector, **common}

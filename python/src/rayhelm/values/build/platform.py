@@ -48,7 +48,8 @@ def _build_overridden(
 def _find_unlabeled_pools(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
     """Yield a problem for each shared pool without labels that select its nodes."""
     for name, use in plan.pools.items():
-        if use.sharing and not loaded.fleet.pools[name].node_selector:
+        pool = loaded.fleet.pools[name]
+        if use.sharing and not pool.gpu_resource and not pool.node_selector:
             message = "the GPU operator configures the nodes of a shared pool by a label, and `nodeSelector` names none"
             fix = Fix(
                 "nodeSelector", {"example.com/pool": name}, "a label of its nodes: kubectl get nodes --show-labels"
@@ -111,10 +112,10 @@ def _build_operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvid
 
 
 def _list_shared_pools(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
-    """List the pools in which several services share a GPU; the labels of each select its nodes."""
+    """List the pools whose GPUs the operator divides; the labels of each select its nodes."""
     for name, use in plan.pools.items():
         pool = loaded.fleet.pools[name]
-        if use.cluster != cluster or not use.sharing:
+        if use.cluster != cluster or not use.sharing or pool.gpu_resource:
             continue
         yield name, (use, pool)
 

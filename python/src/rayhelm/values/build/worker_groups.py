@@ -9,6 +9,7 @@ from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
+from rayhelm.planner.placement.gpu_partitioning import rename_resource
 from rayhelm.planner.plan import IngressWorkersPlan, ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
@@ -84,7 +85,7 @@ def build_ingress_group(planned: IngressWorkersPlan) -> WorkerGroup:
 
 def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
-    gpu = known.gpu(kind.gpu)
+    gpu = rename_resource(known.gpu(kind.gpu), pool)
     here = [plan for plan in models if kind in list_pod_kinds(plan, loaded)]
     if gpu.vendor == "google":
         message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
@@ -93,7 +94,7 @@ def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet
     booked = ceil(_count_booked_cpus(here, kind, loaded) / most)
     fewest = _count_pods(here, kind, [plan.min_replicas for plan in here], loaded)
     return WorkerGroup(
-        gpu=_build_gpu(gpu, kind.gpus),
+        gpu=_build_gpu(gpu, kind.gpus, is_labeled=loaded.fleet.clusters[pool.cluster].gpu_feature_discovery),
         min_replicas=fewest,
         max_replicas=most,
         resources=_build_resources(kind, pool, booked, here, loaded, known),
@@ -142,10 +143,12 @@ def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: Loade
     return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan)[1] for plan in first)
 
 
-def _build_gpu(kind: GpuKind, count: int) -> WorkerGpu:
+def _build_gpu(kind: GpuKind, count: int, *, is_labeled: bool) -> WorkerGpu:
+    """`is_labeled`: GPU feature discovery sets the label with the product, which pods select."""
     resource = "" if DEFAULT_GPU_RESOURCES.get(kind.vendor) == kind.resource else kind.resource
     assert kind.vendor != "google"
-    return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=kind.product_label or "")
+    product = (kind.product_label or "") if is_labeled else ""
+    return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=product)
 
 
 def _count_pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:

@@ -1,0 +1,109 @@
+"""A node as the API server returns it, with the parts that are read here."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+__all__ = ["ClusterNode", "Condition", "NodeTaint", "read_quantity"]
+
+_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
+
+
+class _Part(BaseModel):
+    """Unknown keys are ignored: the API server adds some with every version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class NodeTaint(_Part):
+    """A taint."""
+
+    key: str
+    value: str | None = None
+    effect: str = ""
+
+
+class Condition(_Part):
+    """A condition: `Ready`."""
+
+    type: str
+    status: str = ""
+    reason: str = "no reason given"
+
+
+class _Metadata(_Part):
+    name: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    @field_validator("labels", "annotations", mode="before")
+    @classmethod
+    def _read_null(cls, found: Any) -> Any:
+        return found or {}
+
+
+class _Spec(_Part):
+    taints: tuple[NodeTaint, ...] = ()
+    unschedulable: bool = False
+
+    @field_validator("taints", mode="before")
+    @classmethod
+    def _read_null(cls, found: Any) -> Any:
+        return found or ()
+
+
+class _Status(_Part):
+    allocatable: dict[str, str | int | float] = {}
+    capacity: dict[str, str | int | float] = {}
+    conditions: tuple[Condition, ...] = ()
+
+    @field_validator("allocatable", "capacity", "conditions", mode="before")
+    @classmethod
+    def _read_null(cls, found: Any) -> Any:
+        return found or {}
+
+
+class ClusterNode(_Part):
+    """A node."""
+
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+    status: _Status = Field(default=_Status())
+
+    @field_validator("spec", "status", mode="before")
+    @classmethod
+    def _read_null(cls, found: Any) -> Any:
+        return found or {}
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
+
+    @property
+    def offered(self) -> dict[str, float]:
+        """Allocatable resources as numbers."""
+        return {key: read_quantity(value) for key, value in self.status.allocatable.items()}
+
+    @property
+    def capacity(self) -> dict[str, float]:
+        """Resources as numbers, with those that are not allocatable."""
+        return {key: read_quantity(value) for key, value in self.status.capacity.items()}
+
+    @property
+    def hindrance(self) -> str:
+        """Why pods do not start on the node now; empty if they do."""
+        ready = next((item for item in self.status.conditions if item.type == "Ready"), None)
+        if ready and ready.status != "True":
+            return f"it is not Ready ({ready.reason})"
+        return "it is cordoned" if self.spec.unschedulable else ""
+
+
+def read_quantity(text: str | float) -> float:
+    """Read a Kubernetes quantity: `8`, `7910m`, `263842228Ki`. What is none counts as 0."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?(?:[eE][0-9]{1,2})?)([A-Za-z]*)", str(text))
+    return float(match[1]) * _UNITS.get(match[2], 1) if match else 0.0
