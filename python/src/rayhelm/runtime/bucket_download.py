@@ -8,7 +8,8 @@ ETags and the checksums of stores are not used: those of multipart uploads and o
 content.
 
 A file has the suffix `.part` until its sha256 is right. An interrupted download continues where it stopped, also in
-the next pod. Two downloads of one folder take turns. S3 is read with pyarrow, which each image with `ray[llm]` has,
+the next pod. Files that exist are verified again, because pods of the tenant can write to the claim; links are refused.
+Two downloads of one folder take turns. S3 is read with pyarrow, which each image with `ray[llm]` has,
 because Ray reads buckets with it. Azure is read with HTTP requests: pyarrow takes SAS tokens from version 20 on, and
 images of Ray have older ones.
 
@@ -22,6 +23,8 @@ import hashlib
 import http.client
 import os
 import re
+import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -32,12 +35,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 __all__ = ["MANIFEST", "DownloadError", "download", "open_store", "parse_manifest", "run"]
 
 MANIFEST = "SHA256SUMS"
 """File below the prefix that `sha256sum` writes: one line for each file."""
+LOCK = ".lock"
+"""File that a download locks."""
 MAX_MANIFEST = 4 << 20
 """Bytes of a manifest. A checkpoint of 1000 files has 0.1 MB."""
 BLOCK = 8 << 20
@@ -113,6 +118,13 @@ def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[An
     raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3, gs, azure, abfss", 2)
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """Refuse redirects: the address has the token, and the answer could name another host or plain http."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 class AzureContainer:
     """A container of Azure Blob Storage, as much of pyarrow's file systems as `download` needs. `endpoint`: address of
     an emulator, whose paths begin with the account."""
@@ -174,8 +186,14 @@ class AzureBlob:
 
     def _request(self, method: str, **headers: str) -> Any:
         try:
-            return urlopen(Request(self._address, method=method, headers=headers), timeout=TIMEOUT_S)
+            request = Request(self._address, method=method, headers=headers)
+            return build_opener(_NoRedirects).open(request, timeout=TIMEOUT_S)
         except HTTPError as error:
+            error.close()
+            if 300 <= error.code < 400:
+                raise DownloadError(
+                    f"the store redirects (HTTP status {error.code}), which is not followed", 1
+                ) from None
             code = error.headers.get("x-ms-error-code") or error.reason
             if error.code == 404:
                 raise FileNotFoundError(code) from None
@@ -188,6 +206,7 @@ class AzureBlob:
 
 def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "", pause_s: float = PAUSE_S) -> None:
     """Write each file of the manifest into `folder`. Raises DownloadError."""
+    _refuse_link(folder)
     folder.mkdir(parents=True, exist_ok=True)
     reader = _Reader(store, prefix, secret, pause_s)
     with _lock(folder):
@@ -202,7 +221,7 @@ def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "
                 reader.is_stopped = True
                 pool.shutdown(cancel_futures=True)
                 raise
-        (folder / MANIFEST).write_bytes(manifest)
+        _replace(folder / MANIFEST, manifest)
 
 
 def parse_manifest(text: str) -> dict[str, str]:
@@ -214,17 +233,50 @@ def parse_manifest(text: str) -> dict[str, str]:
         parts = PurePosixPath(match[2]).parts if match else ()
         if not match or not parts or parts[0] == "/" or ".." in parts or parts == (MANIFEST,) or match[2].endswith("/"):
             raise DownloadError(f"{MANIFEST}:{number}: {line[:100]!r} is not `SHA256  PATH`, PATH below the prefix", 3)
+        if not match[2].isprintable() or match[2] in (LOCK, f"{MANIFEST}.part"):
+            raise DownloadError(f"{MANIFEST}:{number}: {match[2][:100]!r} is not the name of a file of a model", 3)
         if files.setdefault(match[2], match[1]) != match[1]:
             raise DownloadError(f"{MANIFEST}:{number}: {match[2]} is there twice, with two sha256", 3)
     if not files:
         raise DownloadError(f"{MANIFEST} has no lines", 3)
+    taken = {PurePosixPath(name) for name in files} | {PurePosixPath(MANIFEST), PurePosixPath(LOCK)}
+    for name in files:
+        if twice := next((path for path in _list_other_paths(name) if path in taken), None):
+            raise DownloadError(f"{MANIFEST}: {twice} is a file, and {name} needs the name", 3)
     return files
+
+
+def _list_other_paths(name: str) -> Iterator[PurePosixPath]:
+    """Yield the folders of a file, and the name of its part."""
+    path = PurePosixPath(name)
+    yield from path.parents
+    yield path.with_name(f"{path.name}.part")
+
+
+def _refuse_link(path: Path) -> None:
+    """Raises DownloadError for a link: a pod of the tenant made it, and what is behind it is not of this model."""
+    if path.is_symlink():
+        raise DownloadError(f"{path} is a link; remove it: nothing is written through links", 3)
+
+
+def _open_file(path: Path, flags: int) -> int:
+    """Open a file, and never a link."""
+    _refuse_link(path)
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    new = path.with_name(f"{path.name}.part")
+    new.unlink(missing_ok=True)
+    with os.fdopen(_open_file(new, os.O_WRONLY | os.O_EXCL), "wb") as file:
+        file.write(content)
+    new.replace(path)
 
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     """Wait for another download of the folder, in whichever pod."""
-    with (folder / ".lock").open("w") as file:
+    with os.fdopen(_open_file(folder / LOCK, os.O_WRONLY), "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -248,13 +300,16 @@ class _Reader:
         return content
 
     def fetch(self, name: str, wanted: str, path: Path) -> None:
-        """Download one file, if it is not there. A file without `.part` was verified."""
-        if path.exists():
+        """Download one file, if it is not there with its content. `path` is the folder and `name`."""
+        depth = len(PurePosixPath(name).parts)
+        for parent in reversed(path.parents[:depth]):
+            _refuse_link(parent)
+        if self._is_there(name, wanted, path):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.part")
         is_continued = part.exists()
-        with part.open("a+b") as target:
+        with os.fdopen(_open_file(part, os.O_RDWR | os.O_APPEND), "a+b") as target:
             found = self._append(name, target)
             target.flush()
             os.fsync(target.fileno())
@@ -272,6 +327,20 @@ class _Reader:
         part.rename(path)
         print(f"{name}: {path.stat().st_size} bytes, sha256 {found}", flush=True)
 
+    def _is_there(self, name: str, wanted: str, path: Path) -> bool:
+        """Return whether the file has its content. Deletes another one, and refuses what is no file."""
+        _refuse_link(path)
+        if not path.exists():
+            return False
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DownloadError(f"{path} is not a file; remove it", 3)
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == wanted:
+                return True
+        print(f"{name}: the file that is there has another sha256; from the start", file=sys.stderr, flush=True)
+        path.unlink()
+        return False
+
     def _append(self, name: str, target: BufferedRandom) -> str:
         """Read from the end of the file on, and return the sha256 of all of it."""
         target.seek(0)
@@ -282,6 +351,10 @@ class _Reader:
                 target.seek(0)
                 target.truncate()
                 digest = hashlib.sha256()
+            if (missing := size - target.tell()) > (free := shutil.disk_usage(target.fileno()).free):
+                raise DownloadError(
+                    f"{name} needs {missing} more bytes, and the volume has {free}: enlarge the claim", 1
+                )
             while (offset := target.tell()) < size:
                 if self.is_stopped:
                     raise DownloadError(f"{name}: stopped after {offset} bytes", 1)
