@@ -327,3 +327,16 @@ def test_up_does_not_retry_a_dead_worker_without_shared_imports(
     with pytest.raises(serving.StartFailed):
         up(tmp_path, share_imports=False)
     assert attempts.shared == [False]
+
+
+def test_session_folder_that_is_a_link_is_refused_with_another_place(tmp_path: Path) -> None:
+    state = EndpointState(tmp_path / "state")
+    (tmp_path / "other").mkdir()
+    state.session.symlink_to(tmp_path / "other")
+    try:
+        with pytest.raises(MissingError, match="is a link or belongs to another user") as refused:
+            state.prepare("secret")
+    finally:
+        state.session.unlink()
+    assert "TMPDIR=" in str(refused.value)
+    assert not list((tmp_path / "other").iterdir())

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rayhelm.closed import Closed
+from rayhelm.errors import Fix, MissingError
 
 __all__ = ["EndpointModel", "EndpointState", "LocalEndpoint", "default_folder"]
 
@@ -115,12 +116,20 @@ class EndpointState:
         new.replace(self._file)
 
     def prepare(self, token: str) -> None:
-        """Create the folders with access for their owner only, and write the token."""
+        """Create the folders with access for their owner only, and write the token. Raises MissingError if another user
+        has the path of the session."""
         shutil.rmtree(self.session, ignore_errors=True)
         shutil.rmtree(self.logs, ignore_errors=True)
         shutil.rmtree(self.gateway, ignore_errors=True)
         shutil.rmtree(self.prometheus, ignore_errors=True)
-        self.session.mkdir(mode=0o700, parents=True)
+        try:
+            self.session.mkdir(mode=0o700, parents=True)
+        except FileExistsError:
+            what = f"{self.session} is a link or belongs to another user, and Ray needs a folder of yours there"
+            fix = Fix(
+                command='TMPDIR="$XDG_RUNTIME_DIR" rayhelm up FLEET', why="or remove it; `down` needs the same TMPDIR"
+            )
+            raise MissingError(what, fix) from None
         for folder in (self.folder, self.logs, self.stand_ins):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.token.unlink(missing_ok=True)
