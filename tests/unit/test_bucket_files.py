@@ -94,7 +94,7 @@ def test_folder_with_the_name_of_a_file_is_refused(store: Store, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "names",
-    [["a\x1b[2Jb"], ["a\u202eb"], [".lock"], ["a", "a/b"], ["a", "a.part"], ["SHA256SUMS.part"], ["SHA256SUMS/a"]],
+    [["a\x1b[2Jb"], ["a\u202eb"], [".lock"], ["a", "a/b"], ["a", "a.part"], ["SHA256SUMS/a"]],
 )
 def test_manifest_with_a_name_that_collides_or_misleads_is_refused(names: list[str]) -> None:
     with pytest.raises(DownloadError) as error:
@@ -107,7 +107,7 @@ def test_object_that_is_larger_than_the_volume_is_refused(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Blob, "size", lambda self: 1 << 60)
-    with pytest.raises(DownloadError, match=r"more bytes, and the volume has .*: enlarge the claim"):
+    with pytest.raises(DownloadError, match=r"more bytes, the volume has .*: enlarge the claim"):
         store.download(tmp_path)
 
 
