@@ -111,23 +111,34 @@ def test_object_that_is_larger_than_the_volume_is_refused(
         store.download(tmp_path)
 
 
-class Redirect(BaseHTTPRequestHandler):
+class Azure(BaseHTTPRequestHandler):
+    """A blob `model`, and one that is elsewhere."""
+
     seen: list[str] = []
 
     def do_HEAD(self) -> None:
         self.seen.append(self.path)
-        self.send_response(302)
-        self.send_header("Location", f"http://{self.headers['Host']}/other")
+        self.send_response({"/model": 200, "/moved": 302}.get(self.path.partition("?")[0], 404))
+        self.send_header("Location", f"http://{self.headers['Host']}/model")
+        self.send_header("Content-Length", "7")
         self.end_headers()
+
+    def do_GET(self) -> None:
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        content = b"weights"[first : last + 1]
+        self.send_response(206)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
 
 
 @pytest.fixture
-def redirecting() -> Iterator[str]:
-    Redirect.seen.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirect) as server:
+def azure() -> Iterator[str]:
+    Azure.seen.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Azure) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -135,8 +146,17 @@ def redirecting() -> Iterator[str]:
         thread.join()
 
 
-def test_redirect_of_a_store_is_not_followed(redirecting: str) -> None:
+def test_redirect_of_a_store_is_not_followed(azure: str) -> None:
     with pytest.raises(DownloadError, match="redirects") as error:
-        AzureBlob(f"{redirecting}/model?sig=s3cret")
-    assert Redirect.seen == ["/model?sig=s3cret"]
+        AzureBlob(f"{azure}/moved?sig=s3cret")
+    assert Azure.seen == ["/moved?sig=s3cret"]
     assert "s3cret" not in str(error.value)
+
+
+def test_blob_is_read_by_ranges(azure: str) -> None:
+    assert AzureBlob(f"{azure}/model").read_at(3, 2) == b"igh"
+
+
+def test_missing_blob_is_a_missing_file(azure: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        AzureBlob(f"{azure}/gone")
