@@ -24,7 +24,6 @@ import http.client
 import os
 import re
 import shutil
-import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -191,9 +190,7 @@ class AzureBlob:
         except HTTPError as error:
             error.close()
             if 300 <= error.code < 400:
-                raise DownloadError(
-                    f"the store redirects (HTTP status {error.code}), which is not followed", 1
-                ) from None
+                raise DownloadError(f"the store redirects (HTTP status {error.code}): not followed", 1) from None
             code = error.headers.get("x-ms-error-code") or error.reason
             if error.code == 404:
                 raise FileNotFoundError(code) from None
@@ -221,7 +218,9 @@ def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "
                 reader.is_stopped = True
                 pool.shutdown(cancel_futures=True)
                 raise
-        _replace(folder / MANIFEST, manifest)
+        (folder / MANIFEST).unlink(missing_ok=True)
+        with os.fdopen(_open_file(folder / MANIFEST, os.O_WRONLY), "wb") as file:
+            file.write(manifest)
 
 
 def parse_manifest(text: str) -> dict[str, str]:
@@ -233,7 +232,7 @@ def parse_manifest(text: str) -> dict[str, str]:
         parts = PurePosixPath(match[2]).parts if match else ()
         if not match or not parts or parts[0] == "/" or ".." in parts or parts == (MANIFEST,) or match[2].endswith("/"):
             raise DownloadError(f"{MANIFEST}:{number}: {line[:100]!r} is not `SHA256  PATH`, PATH below the prefix", 3)
-        if not match[2].isprintable() or match[2] in (LOCK, f"{MANIFEST}.part"):
+        if not match[2].isprintable() or parts == (LOCK,):
             raise DownloadError(f"{MANIFEST}:{number}: {match[2][:100]!r} is not the name of a file of a model", 3)
         if files.setdefault(match[2], match[1]) != match[1]:
             raise DownloadError(f"{MANIFEST}:{number}: {match[2]} is there twice, with two sha256", 3)
@@ -241,16 +240,9 @@ def parse_manifest(text: str) -> dict[str, str]:
         raise DownloadError(f"{MANIFEST} has no lines", 3)
     taken = {PurePosixPath(name) for name in files} | {PurePosixPath(MANIFEST), PurePosixPath(LOCK)}
     for name in files:
-        if twice := next((path for path in _list_other_paths(name) if path in taken), None):
-            raise DownloadError(f"{MANIFEST}: {twice} is a file, and {name} needs the name", 3)
+        if needed := {*PurePosixPath(name).parents, PurePosixPath(f"{name}.part")} & taken:
+            raise DownloadError(f"{MANIFEST}: {name} needs the name of {needed.pop()}, which is a file", 3)
     return files
-
-
-def _list_other_paths(name: str) -> Iterator[PurePosixPath]:
-    """Yield the folders of a file, and the name of its part."""
-    path = PurePosixPath(name)
-    yield from path.parents
-    yield path.with_name(f"{path.name}.part")
 
 
 def _refuse_link(path: Path) -> None:
@@ -263,14 +255,6 @@ def _open_file(path: Path, flags: int) -> int:
     """Open a file, and never a link."""
     _refuse_link(path)
     return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(f"{path.name}.part")
-    new.unlink(missing_ok=True)
-    with os.fdopen(_open_file(new, os.O_WRONLY | os.O_EXCL), "wb") as file:
-        file.write(content)
-    new.replace(path)
 
 
 @contextmanager
@@ -301,8 +285,7 @@ class _Reader:
 
     def fetch(self, name: str, wanted: str, path: Path) -> None:
         """Download one file, if it is not there with its content. `path` is the folder and `name`."""
-        depth = len(PurePosixPath(name).parts)
-        for parent in reversed(path.parents[:depth]):
+        for parent in path.parents[: len(PurePosixPath(name).parts)]:
             _refuse_link(parent)
         if self._is_there(name, wanted, path):
             return
@@ -332,7 +315,7 @@ class _Reader:
         _refuse_link(path)
         if not path.exists():
             return False
-        if not stat.S_ISREG(path.stat().st_mode):
+        if not path.is_file():
             raise DownloadError(f"{path} is not a file; remove it", 3)
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() == wanted:
@@ -352,9 +335,7 @@ class _Reader:
                 target.truncate()
                 digest = hashlib.sha256()
             if (missing := size - target.tell()) > (free := shutil.disk_usage(target.fileno()).free):
-                raise DownloadError(
-                    f"{name} needs {missing} more bytes, and the volume has {free}: enlarge the claim", 1
-                )
+                raise DownloadError(f"{name} needs {missing} more bytes, the volume has {free}: enlarge the claim", 1)
             while (offset := target.tell()) < size:
                 if self.is_stopped:
                     raise DownloadError(f"{name}: stopped after {offset} bytes", 1)
