@@ -1,5 +1,6 @@
 """The objects of `rayhelm probe --setup` on a real API server: what the account of the probe can make of its Jobs."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def test_account_of_the_probe_reads_no_secret_and_no_other_config_map(account: C
 
 def test_policy_of_the_probe_has_no_type_warnings(cluster: Cluster, account: ClusterWriter) -> None:
     def checked() -> Object | None:
-        found = cluster.one("ValidatingAdmissionPolicy", POLICY)
+        found: Object = json.loads(cluster.kubectl("get", "validatingadmissionpolicy", POLICY, "--output=json"))
         generation = found.get("status", {}).get("observedGeneration", 0)
         return found if generation == found["metadata"]["generation"] else None
 
