@@ -92,6 +92,12 @@ def test_name_of_a_secret_that_is_no_name_is_neither_read_nor_pasted() -> None:
     assert "curl" not in finding.model_dump_json()
 
 
+def test_reference_with_an_empty_name_is_no_finding() -> None:
+    world = World(fleet())
+    world.create(deployment(imagePullSecrets=[{"name": ""}]))
+    assert world.examine("secrets").findings == ()
+
+
 def test_secret_with_another_form_hides_no_other_secret() -> None:
     world = World(fleet())
     world.create(deployment(imagePullSecrets=[{"name": "missing"}]))

@@ -86,8 +86,8 @@ _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _QUANTITY = r"^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?$"
 _Quantity = Annotated[str, Field(pattern=_QUANTITY)] | _Whole | Annotated[float, Field(allow_inf_nan=False)]
 """`200m`, `256Mi` or 2."""
-_Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
-"""Name of another object; commands of fixes and paths have it."""
+_Name = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", max_length=253)]
+"""Name of another object; commands of fixes and paths have it. A CRD with a pod template sets it to an empty text."""
 _Texts = dict[str, str]
 
 

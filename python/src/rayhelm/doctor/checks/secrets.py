@@ -23,6 +23,8 @@ def find_wanted(facts: Facts) -> dict[tuple[str, str], list[SecretReference]]:
     for item in objects:
         for spec in find_pod_specs(item.get("spec")):
             for found in list_references(spec, namespace_of(item)):
+                if not found.name:
+                    continue
                 wanted.setdefault((found.namespace, found.name), []).append(found)
         for secret in _list_tls(item):
             keys = [SecretReference(namespace_of(item), secret, key, False) for key in ("tls.crt", "tls.key")]
