@@ -338,6 +338,13 @@ def test_discovered_pods_select_labels_that_their_nodes_have() -> None:
         assert any(group.node_selector.items() <= each["metadata"]["labels"].items() for each in nodes)
 
 
+def test_pool_has_no_size_when_its_nodes_report_none() -> None:
+    one = bare("a", {GKE: "nvidia-l4"})
+    one["status"]["allocatable"] = {"nvidia.com/gpu": "1"}
+    (pool,) = found_in([one]).pools
+    assert not {"cpusPerNode", "memoryPerNode"} & pool.fields.keys()
+
+
 def test_nodes_of_one_reason_are_listed_once() -> None:
     bad = [bare(f"bad-{index}", {GKE: "nvidia-x9"}) for index in range(5)]
     found = found_in([node(), *bad])

@@ -154,6 +154,14 @@ def test_node_of_another_form_is_left_out_with_its_field(change: dict[str, Any],
     assert reason in odd.reason
 
 
+@pytest.mark.parametrize("conditions", [None, []])
+@pytest.mark.parametrize("taints", [None, []])
+def test_node_with_empty_lists_is_read(conditions: Any, taints: Any) -> None:
+    one = node({"cloud.google.com/gke-accelerator": "nvidia-l4"}, nvidia_com__gpu=1)
+    one["status"]["conditions"], one["spec"] = conditions, {"taints": taints}
+    assert isinstance(read_machine(one, KNOWN), Machine)
+
+
 @pytest.mark.parametrize("missing", [{"status": None}, {"spec": None}, {"status": {}}])
 def test_node_without_a_status_offers_nothing(missing: dict[str, Any]) -> None:
     assert read_machine({**node({}), **missing}, KNOWN) is None

@@ -45,9 +45,9 @@ class Machine:
     gpu: GpuKind
     gpus: int
     cpus: int
-    """Allocatable cores, rounded down."""
+    """Allocatable cores, rounded down; 0 if the node does not report them."""
     memory_gib: int
-    """Allocatable memory, rounded down."""
+    """Allocatable memory, rounded down; 0 if the node does not report it."""
     resource: str = ""
     """Extended resource that pods request, where it is not that of the plan for these GPUs or parts."""
     requests: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ def _build_machine(node: ClusterNode, gpu: GpuKind, units: Units, known: Catalog
 
 def _explain_size(node: ClusterNode) -> str:
     """Return why no pod fits on the node; empty if one does."""
-    small = [key for key, least in (("cpu", 1), ("memory", _GIB)) if node.offered.get(key, 0) < least]
+    small = [key for key, least in (("cpu", 1), ("memory", _GIB)) if node.offered.get(key, least) < least]
     return f"its allocatable {' and '.join(small)} are less than 1 core and 1 GiB" if small else ""
 
 

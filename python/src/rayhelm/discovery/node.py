@@ -58,10 +58,15 @@ class _Status(_Part):
     capacity: dict[str, str | int | float] = {}
     conditions: tuple[Condition, ...] = ()
 
-    @field_validator("allocatable", "capacity", "conditions", mode="before")
+    @field_validator("allocatable", "capacity", mode="before")
     @classmethod
     def _read_null(cls, found: Any) -> Any:
         return found or {}
+
+    @field_validator("conditions", mode="before")
+    @classmethod
+    def _read_no_conditions(cls, found: Any) -> Any:
+        return found or ()
 
 
 class ClusterNode(_Part):

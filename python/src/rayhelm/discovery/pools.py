@@ -116,8 +116,10 @@ def _build_pool(name: str, group: tuple[Machine, ...], selector: Mapping[str, st
         fields["cluster"] = cluster
     if first.spot:
         fields["spot"] = first.spot
-    fields["cpusPerNode"] = min(machine.cpus for machine in group)
-    fields["memoryPerNode"] = f"{min(machine.memory_gib for machine in group)}GiB"
+    if cpus := min(machine.cpus for machine in group):
+        fields["cpusPerNode"] = cpus
+    if memory := min(machine.memory_gib for machine in group):
+        fields["memoryPerNode"] = f"{memory}GiB"
     for key, values in (
         ("cpusPerNode", {machine.cpus for machine in group}),
         ("memoryPerNode", {machine.memory_gib for machine in group}),
