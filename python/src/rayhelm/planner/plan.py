@@ -5,6 +5,7 @@ from typing import Any
 
 from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
+from rayhelm.planner.ingress_workers import IngressWorkersPlan
 
 __all__ = [
     "AdapterPlan",
@@ -236,13 +237,6 @@ class ModelPlan(Closed):
         roles = self.prefill_decode
         kinds = f", {roles.prefill.replicas} prefill + {roles.decode.replicas} decode" if roles else ""
         return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}{kinds}"
-
-
-class IngressWorkersPlan(Closed):
-    """Workers without GPUs, on which the ingress of a service runs whose models can scale to zero."""
-
-    min_workers: int
-    max_workers: int
 
 
 class ServicePlan(Closed):

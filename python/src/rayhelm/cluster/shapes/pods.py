@@ -148,4 +148,4 @@ class LiveJob(LiveObject, total=False):
     status: LiveConditions
 
 
-LiveStartParameters = TypedDict("StartParameters", {"num-gpus": Quantity}, total=False)
+LiveStartParameters = TypedDict("LiveStartParameters", {"num-gpus": Quantity}, total=False)

@@ -6,7 +6,8 @@ from math import ceil
 
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.planner.plan import IngressWorkersPlan, ModelPlan
+from rayhelm.planner.ingress_workers import IngressWorkersPlan
+from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["REPLICAS_PER_WORKER", "check_reachable", "count_ingress_replicas", "plan_ingress_workers"]

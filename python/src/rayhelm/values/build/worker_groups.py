@@ -8,9 +8,10 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas
+from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.placement.gpu_partitioning import rename_resource
-from rayhelm.planner.plan import IngressWorkersPlan, ModelPlan
+from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from rayhelm.values.build.pod_kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
