@@ -85,7 +85,7 @@ live-images: setup
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
 
-test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes Ready and is upgraded under load
+test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes Ready and is upgraded under load; the page of chart quickstart
 	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
 
 verify-mutations: setup ## check that the tests notice small faults in COMMITS (default HEAD); resumes; up to an hour each

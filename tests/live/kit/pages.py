@@ -67,7 +67,7 @@ def restored(cluster: Cluster) -> Iterator[None]:
         yield
     finally:
         helm = [str(find_helm()), f"--kubeconfig={cluster.node.home.kubeconfig}"]
-        listed = subprocess.check_output([*helm, "list", "-A", "--all", "--date", "--reverse", "--output=json"])
+        listed = subprocess.check_output([*helm, "list", "-A", "--date", "--reverse", "--output=json"])
         for release in json.loads(listed):
             where = f"--namespace={release['namespace']}"
             subprocess.run([*helm, "uninstall", release["name"], where, "--wait", "--timeout=5m"], check=False)
