@@ -101,7 +101,7 @@ verify-keda: tools ## check that KEDA scales the gateway from a real Prometheus,
 	@$(testbed) --group verify-keda
 	@PYTHONPATH=. $(bin)/python ci/verify_keda.py
 
-verify-argocd: tools ## run a real Argo CD on the test control plane, and write what it did (17 minutes; build 6 minutes, once)
+verify-argocd: tools ## run a real Argo CD on the test control plane, and write what it did (20 minutes; build 6 minutes, once)
 	@$(testbed) --group verify-argocd
 	@PYTHONPATH=.:tests $(bin)/python -m gitops.verification
 
