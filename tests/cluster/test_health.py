@@ -138,12 +138,11 @@ def test_invalid_service_is_degraded(service: Service) -> None:
 
 
 def test_service_is_suspended_while_its_cluster_may_have_no_pods(service: Service) -> None:
-    """As Kueue does when it preempts a service. KubeRay 1.7 reads `suspend` of a new RayCluster only."""
+    """As Kueue does when it preempts a service."""
     service.apply()
     service.becomes("Healthy", "1 endpoints")
-    is_read = service.cluster.place.kuberay < "1.7.0"
     suspend_cluster(service, True)
-    service.becomes(*(("Suspended", "no pods", "cluster-suspended") if is_read else ("Healthy", "1 endpoints")))
+    service.becomes("Suspended", "no pods", "cluster-suspended")
     suspend_cluster(service, False)
     service.becomes("Healthy", "1 endpoints")
 

@@ -70,11 +70,11 @@ def test_service_is_healthy_when_it_is_suspended_as_wanted() -> None:
     assert assess("ray.io/RayService", find("suspended").load())[0] == "Healthy"
 
 
-def test_running_service_is_healthy_when_kuberay_does_not_read_suspend() -> None:
-    """KubeRay 1.7 reads `rayClusterConfig.suspend` only of a new RayCluster."""
+def test_service_without_pods_is_suspended_although_its_status_is_ready() -> None:
+    """KubeRay 1.6.2 may leave the status as it was."""
     item = find("ready").load()
     item["spec"]["rayClusterConfig"]["suspend"] = True
-    assert assess("ray.io/RayService", item)[0] == "Healthy"
+    assert assess("ray.io/RayService", item)[0] == "Suspended"
 
 
 def test_suspended_application_lets_the_next_wave_start() -> None:

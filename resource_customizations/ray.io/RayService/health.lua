@@ -53,10 +53,6 @@ local function list(service, wanted)
   return found
 end
 
-local function isSuspended(service)
-  return (service.rayClusterStatus or {}).state == "suspended"
-end
-
 local function sum(key, default)
   local total = 0
   for _, group in ipairs(obj.spec.rayClusterConfig.workerGroupSpecs or {}) do
@@ -94,10 +90,11 @@ if ready.reason == "ValidationFailed" or ready.reason == "InitializingTimeout" t
   hs.message = ready.reason .. ": " .. (ready.message or "")
   return hs
 end
--- Kueue sets it until it admits a service, and when it preempts one. KubeRay 1.7 does not read it for a running RayCluster.
-if obj.spec.rayClusterConfig.suspend == true and (ready.status ~= "True" or isSuspended(active)) then
+-- Kueue sets it until it admits a service, and when it preempts one. KubeRay 1.6 then deletes all pods, and its status can
+-- stay Ready with the old endpoints; 1.7 reads it of a new RayCluster only.
+if obj.spec.rayClusterConfig.suspend == true then
   hs.status = "Suspended"
-  hs.message = "rayClusterConfig.suspend is true: the RayCluster has no pods, for example until Kueue admits the service"
+  hs.message = "rayClusterConfig.suspend is true: KubeRay 1.6 keeps no pods, for example until Kueue admits the service"
   return hs
 end
 local failed = list(active, FAILED)
