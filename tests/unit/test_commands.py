@@ -297,7 +297,7 @@ def test_render_ends_with_3_and_advice_when_helm_is_missing(fleet: Path) -> None
 def test_render_manifests_writes_the_objects_of_helm(rayhelm: Rayhelm, fleet: Path) -> None:
     assert rayhelm("render", str(fleet), "--manifests").code == 0
     objects = list(yaml.safe_load_all((fleet.parent / "manifests/ray-service/llama-8b.yaml").read_text()))
-    assert {"RayService", "NetworkPolicy", "PodDisruptionBudget"} <= {item["kind"] for item in objects if item}
+    assert {"RayService", "NetworkPolicy", "ConfigMap"} <= {item["kind"] for item in objects if item}
 
 
 def test_version_option_prints_the_version(rayhelm: Rayhelm) -> None:

@@ -18,9 +18,10 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.addAnywhere" "given" . "names" (list "needed" "gpus" "bounds")) -}}
 {{- $anywhere := .needed.anywhere }}
 {{- /* Ray does not split a fraction over two GPUs: two replicas of 0.6 need two. */}}
-{{- $each := ge .gpus 1.0 | ternary .gpus (divf 1 (divf 1 .gpus | floor | max 1)) }}
+{{- $own := ge .gpus 1.0 | ternary .gpus (gt .gpus 0.5 | ternary 1.0 0.0) }}
 {{- range $key, $replicas := dict "fewest" .bounds.minReplicas "most" .bounds.maxReplicas }}
-{{- $_ := set $anywhere $key (addf (get $anywhere $key) (mulf $replicas $each)) }}
+{{- $_ := set $anywhere $key (addf (get $anywhere $key) (mulf $replicas $.gpus)) }}
+{{- $_ := set $anywhere (print $key "Own") (addf (get $anywhere (print $key "Own") | default 0.0) (mulf $replicas $own)) }}
 {{- end }}
 {{- end }}
 
@@ -44,6 +45,7 @@
 {{- range $named := get $needed $key }}
 {{- $need = addf $need $named }}
 {{- end }}
+{{- $need = maxf $need (get $needed.anywhere (print $key "Own") | default 0.0) }}
 {{- if and $needed.anywhere.most (gt $need (addf $have 1e-9)) }}
 {{- $replicas := addf (get $group $field) (divf (subf $need $have) (max 1 (mul $group.numOfHosts $group.gpu.count)) | ceil) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-any-group" "words" (dict "have" $have "need" $need "bound" $bound "group" $largest "field" $field "replicas" $replicas)) }}

@@ -6,6 +6,7 @@ from pathlib import Path
 from rayhelm.doctor.access import list_secrets
 from rayhelm.errors import UsageError
 from rayhelm.render.files import Rendered
+from rayhelm.values.build.platform import build_platform_network_policy
 from rayhelm.values.emit import dump_yaml
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.doctor import Doctor, DoctorImage
@@ -34,7 +35,8 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
     header = (
         f"Values of chart platform: runs `rayhelm doctor` in cluster `{region}`. Pass them after the release's own."
     )
-    return dump_yaml(PlatformValues(doctor=doctor), header).strip()
+    policy = build_platform_network_policy(region, rendered.loaded)
+    return dump_yaml(PlatformValues(doctor=doctor, network_policy=policy), header).strip()
 
 
 def _read_image(text: str) -> DoctorImage:

@@ -20,7 +20,7 @@ from rayhelm.values.platform.network import PlatformNetworkPolicy
 from rayhelm.values.platform.probe import Probe, ProbeImage
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["NAMESPACE", "RELEASE", "build_platform_values"]
+__all__ = ["NAMESPACE", "RELEASE", "build_platform_network_policy", "build_platform_values"]
 
 RELEASE = "platform"
 """Release of each cluster's platform."""
@@ -72,11 +72,11 @@ def _build_values(
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
         prometheus_rules=build_prometheus_rules(cluster, plan, loaded, services),
         probe=_build_probe(cluster, loaded),
-        network_policy=_build_network_policy(cluster, loaded),
+        network_policy=build_platform_network_policy(cluster, loaded),
     )
 
 
-def _build_network_policy(cluster: str, loaded: LoadedFleet) -> PlatformNetworkPolicy:
+def build_platform_network_policy(cluster: str, loaded: LoadedFleet) -> PlatformNetworkPolicy:
     """Build the peers of the doctor, of a managed adapter and of the probe; each is off unless values turn it on."""
     section, usual = loaded.fleet.clusters[cluster], PlatformNetworkPolicy()
     peer = Peer(namespace=section.prometheus.namespace) if section.prometheus else usual.prometheus
