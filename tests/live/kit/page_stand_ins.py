@@ -59,7 +59,7 @@ def _adapt(release: Release, rendered: Rendered, cluster: StandInCluster) -> Clo
         case GatewayValues() as values:
             return adapt_gateway(values, cluster)
         case TenantValues() as values:
-            return adapt_tenant(values)
+            return adapt_tenant(values, cluster)
         case PlatformValues() as values:
             return adapt_platform(values, cluster)
         case values:
