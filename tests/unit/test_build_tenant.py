@@ -130,7 +130,7 @@ def test_gateway_itself_has_the_tls_of_the_fleet() -> None:
     clients = found.network_policy.allowed_clients
     assert {name: (each.namespace, each.cidrs) for name, each in clients.items()} == {
         "apps": ("apps", []),
-        "outside-the-cluster": ("", ["203.0.113.0/24"]),
+        "outside-the-cluster": (None, ["203.0.113.0/24"]),
     }
 
 

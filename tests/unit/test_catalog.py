@@ -176,7 +176,7 @@ def test_file_is_named_after_its_id(tmp_path: Path) -> None:
     [
         ({"memory_gb": -24}, "memory_gb: Input should be greater than 0"),
         ({"vendor": "nvidea"}, "vendor: Input should be 'nvidia'"),
-        ({"memoryy": 24}, "memoryy: Extra inputs are not permitted"),
+        ({"memoryy": 24}, "an unknown key"),  # messages have no text of a file that may be something else
         ({"link": {"kind": "NVLink", "group": 1}}, "link.group: Input should be greater than or equal to 2"),
     ],
 )
