@@ -7,6 +7,7 @@ from charts.kit import VALUES, over
 from cluster.kit.argocd_diff import find_differences
 from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
+from cluster.kit.releases import other_than
 from cluster.kit.wait import eventually
 
 SCALED = 5
@@ -30,6 +31,32 @@ def test_upgrade_keeps_the_count_that_the_hpa_chose(
     deployment = cluster.one("Deployment", "gateway", namespace)
     assert deployment["spec"]["replicas"] == SCALED
     assert deployment["metadata"]["generation"] > 2, "the upgrade changed nothing else either"
+
+
+@pytest.mark.parametrize(
+    "autoscaling",
+    [{}, {"kind": "KEDA", "targetRequestsInFlight": 5, "keda": {"serverAddress": "http://prometheus:9090"}}],
+    ids=["HPA", "KEDA"],
+)
+def test_gateway_keeps_its_pods_when_it_gets_an_autoscaler(
+    cluster: Cluster, namespace: str, each_helm: Helm, values: dict[str, object], autoscaling: dict[str, object]
+) -> None:
+    def upgrade(helm: Helm = each_helm, **overlay: object) -> None:
+        helm.install("gateway", "gateway", namespace, over(values, overlay))
+
+    def replicas() -> int:
+        return int(cluster.one("Deployment", "gateway", namespace)["spec"]["replicas"])
+
+    upgrade(autoscaling={"kind": "None"}, replicas=4)
+    upgrade(autoscaling=autoscaling)
+    assert replicas() == 4
+    upgrade(autoscaling=autoscaling, limits={"bodyBytes": 524288})
+    assert replicas() == 4
+    cluster.kubectl("scale", "deployment", "gateway", f"--replicas={SCALED}", f"--namespace={namespace}")
+    upgrade(autoscaling=autoscaling)
+    assert replicas() == SCALED
+    upgrade(other_than(each_helm), autoscaling=autoscaling)
+    assert replicas() == SCALED
 
 
 def test_argo_cd_has_no_difference_when_the_hpa_has_scaled(
