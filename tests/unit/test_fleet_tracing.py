@@ -58,7 +58,7 @@ def test_collector_outside_the_cluster_has_cidrs() -> None:
     url = "https://traces.example.com:443/v1/traces"
     found = values(f"{IMAGE}, tracing: {{endpoint: '{url}', protocol: http/protobuf, cidrs: [10.9.0.0/24]}}")
     egress = found["ray-service"].network_policy.tracing
-    assert (egress.peer.namespace, egress.cidrs, egress.port) == ("", ["10.9.0.0/24"], 443)
+    assert (egress.peer.namespace, egress.cidrs, egress.port) == (None, ["10.9.0.0/24"], 443)
 
 
 def test_tracing_is_refused_when_the_image_lacks_rayhelm() -> None:

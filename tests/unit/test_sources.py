@@ -171,7 +171,7 @@ def test_workload_identity_is_of_the_job_alone() -> None:
 def test_hub_model_gets_nothing_of_the_bucket() -> None:
     found = values(fleet(f"source: Qwen/Qwen3-8B, revision: {COMMIT}", MINIO))["chat"]
     assert found.weights.download.bucket.credentials_secret == ""
-    assert (found.network_policy.bucket.peer.namespace, found.network_policy.bucket.cidrs) == ("", [])
+    assert (found.network_policy.bucket.peer.namespace, found.network_policy.bucket.cidrs) == (None, [])
     assert found.network_policy.hub.cidrs == ["0.0.0.0/0"]
 
 
