@@ -22,11 +22,12 @@ from rayhelm.values.build.platform import build_platform_values
 from unit.fleets import load
 
 Object = dict[str, Any]
+IMAGES = ["rayproject/ray-llm:2.60.0-py312-cu130"]
 PROBE = {
     "enabled": True,
     "image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"},
     "fleet": "fleet: mine\n",
-    "images": ["rayproject/ray-llm:2.60.0-py312-cu130"],
+    "images": IMAGES,
 }
 NETWORK = {"apiServer": {"cidrs": ["10.0.0.1/32"]}}
 FLEET = """\
@@ -66,7 +67,7 @@ def test_chart_has_no_object_of_the_probe_by_default() -> None:
 def test_objects_of_the_chart_are_those_that_the_command_prints() -> None:
     found = objects(namespace="measure")
     # The CronJob of the chart is a Job in this namespace too.
-    images = sorted([*PROBE["images"], "registry.example/team/rayhelm:0.2.0"])  # type: ignore[misc]
+    images = sorted([*IMAGES, "registry.example/team/rayhelm:0.2.0"])
     for item in build_setup("measure", images):
         one = found[item["kind"], item["metadata"]["name"]]
         assert without_labels(one) == without_labels(item)

@@ -6,6 +6,8 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.files import render_loaded_fleet
 from rayhelm.values.build.worker_groups import get_gpu_resource
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.tenant import TenantValues
 from testbed.nodes import simulated
 from unit.apply_fix import check_fixes
 from unit.fleets import load, plan
@@ -38,7 +40,8 @@ def test_pods_and_quotas_have_the_resource_of_the_pool(pool: str, offered: dict[
     (group,) = rendered.values["a"].worker_groups.values()
     assert (get_gpu_resource(group), group.gpu.count) == (resource, 1)
     (tenant,) = [release for release in rendered.releases if release.chart == "tenant"]
-    assert set(tenant.values.quota.gpus) == {resource}  # type: ignore[attr-defined]
+    assert isinstance(tenant.values, TenantValues)
+    assert set(tenant.values.quota.gpus) == {resource}
 
 
 def test_parts_keep_their_memory_under_another_resource() -> None:
@@ -50,7 +53,8 @@ def test_nodes_that_are_divided_already_are_not_configured(pool: str) -> None:
     (platform,) = [
         release for release in render_loaded_fleet(load(FLEET % pool)).releases if release.chart == "platform"
     ]
-    assert not platform.values.nvidia.enabled  # type: ignore[attr-defined]
+    assert isinstance(platform.values, PlatformValues)
+    assert not platform.values.nvidia.enabled
 
 
 def test_simulated_nodes_offer_the_resource_of_the_pool() -> None:
@@ -65,4 +69,15 @@ def test_instances_of_several_profiles_under_one_resource_are_refused() -> None:
     (problem,) = raised.value.problems
     assert problem.path == "pools.p.sharing.layout"
     assert "`nvidia.com/gpu` (`gpuResource`), so they have one profile" in problem.message
+    check_fixes(text, [problem], lambda fixed: plan_fleet(load(fixed)))
+
+
+def test_wrong_resource_of_a_gpu_gets_the_name_of_a_gpu() -> None:
+    text = FLEET % "gpu: L4-24GB, nodes: 2, gpuResource: nvidia.com/gpu!!"
+    with pytest.raises(FleetError) as raised:
+        load(text)
+    (problem,) = raised.value.problems
+    assert problem.path == "pools.p.gpuResource"
+    assert problem.fix
+    assert problem.fix.value == "nvidia.com/gpu"
     check_fixes(text, [problem], lambda fixed: plan_fleet(load(fixed)))

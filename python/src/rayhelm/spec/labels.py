@@ -9,7 +9,7 @@ from rayhelm.errors import Fix
 from rayhelm.repository import MAX_REPOSITORY, REPOSITORY
 from rayhelm.spec.base import Record, Refusal, short
 
-__all__ = ["ExtendedResource", "FleetImage", "LabelKey", "Labels", "PoolToleration"]
+__all__ = ["FleetImage", "GpuResource", "LabelKey", "Labels", "PoolToleration", "RdmaResource"]
 
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -45,16 +45,25 @@ def _value(text: str) -> str:
     return text
 
 
-def _resource(text: str) -> str:
+def _resource(text: str, example: str) -> str:
     domain, _, name = text.rpartition("/")
     if not domain or not _DOMAIN.fullmatch(domain) or not _PART.fullmatch(name):
         raise Refusal(
             f"`{short(text)}` is not the name of an extended resource",
-            Fix("", "rdma/hca_shared_devices_a", "kubectl describe node lists them under Allocatable"),
+            Fix("", example, "kubectl describe node lists them under Allocatable"),
         )
     return text
 
 
+def _rdma_resource(text: str) -> str:
+    return _resource(text, _RDMA)
+
+
+def _gpu_resource(text: str) -> str:
+    return _resource(text, _GPU)
+
+
+_RDMA, _GPU = "rdma/hca_shared_devices_a", "nvidia.com/gpu"
 _EXAMPLE = Fix("", "registry.example/team/ray-vllm")
 
 
@@ -84,8 +93,10 @@ def _tag(text: str) -> str:
 LabelKey = Annotated[str, AfterValidator(_key), Field(examples=["example.com/gpu-node"])]
 LabelValue = Annotated[str, AfterValidator(_value), Field(examples=["a5000"])]
 Labels = dict[LabelKey, LabelValue]
-ExtendedResource = Annotated[str, AfterValidator(_resource), Field(examples=["rdma/hca_shared_devices_a"])]
-"""`domain/name`, as a device plugin advertises it."""
+RdmaResource = Annotated[str, AfterValidator(_rdma_resource), Field(examples=[_RDMA])]
+"""`domain/name`, as an RDMA device plugin advertises it."""
+GpuResource = Annotated[str, AfterValidator(_gpu_resource), Field(examples=[_GPU])]
+"""`domain/name`, as the device plugin of a GPU advertises it."""
 
 
 class PoolToleration(Record):

@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.spec.base import ListOf, Record
 from rayhelm.spec.bucket import Bucket
 from rayhelm.spec.gateway import Gateway
-from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolToleration
+from rayhelm.spec.labels import FleetImage, GpuResource, Labels, PoolToleration, RdmaResource
 from rayhelm.spec.logs import Logs
 from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.overrides import ChartValues
@@ -182,7 +182,7 @@ class Pool(Record):
     """Different hosts, one by one."""
     sharing: Sharing | None = Field(default=None, examples=[{"shares": 2, "isolation": "hardware"}])
     """Parts of GPUs for several services. Default: a GPU belongs to one service, whose models can share it."""
-    gpu_resource: ExtendedResource | None = Field(default=None, examples=["gpu.intel.com/i915"])
+    gpu_resource: GpuResource | None = Field(default=None, examples=["gpu.intel.com/i915"])
     """Extended resource that the nodes offer these GPUs as, if it is not the usual one: `gpu.intel.com/i915` for an Arc
     B580 with the older kernel driver, `amd.com/spx_nps1`. With `sharing` the nodes are divided already, and the plan
     does not configure them: `nvidia.com/gpu` for time slices and MIG instances that have no resource of their own, as
@@ -216,7 +216,7 @@ class Pool(Record):
     """Group ids of the device files of AMD and Intel GPUs on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
     runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])
     """RuntimeClass of its pods, if the nodes need one for GPUs: k3s has one with the name `nvidia`."""
-    rdma_resource: ExtendedResource | None = None
+    rdma_resource: RdmaResource | None = None
     """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`. Required if a replica spans hosts on a
     network with RDMA."""
     values: ChartValues = Field(default={}, examples=[{"shmSize": "16Gi"}])
