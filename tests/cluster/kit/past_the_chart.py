@@ -47,14 +47,14 @@ def write(cluster: Cluster, namespace: str, manuscripts: list[Manuscript]) -> di
     }
 
 
-SCALES = {"workerGroups": {"cpu": {"maxReplicas": 2}}}
-"""Workers that scale: without them the chart runs no autoscaler, and the operator judges none."""
+JUDGED = {"workerGroups": {"cpu": {"maxReplicas": 2}}, "head": {"minAvailable": 1}}
+"""Workers that scale, and a budget: without them the chart has no autoscaler and no budget to judge."""
 
 
 def _rendered(item: Manuscript, namespace: str, kuberay: str) -> list[Object]:
     values = over(example(item.base), {"kuberay": {"version": kuberay}})
     if item.case:
-        values = over(values, SCALES)
+        values = over(values, JUDGED)
     values = over(values, item.values)
     release = (item.case and item.case.release) or item.name
     objects = [made for made in yaml.safe_load_all(render(item.chart, release, namespace, values)) if made]
