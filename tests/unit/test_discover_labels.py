@@ -192,3 +192,9 @@ def test_node_without_cpu_or_memory_is_left_out() -> None:
     small = read_machine(one, KNOWN)
     assert isinstance(small, Unusable)
     assert "allocatable cpu" in small.reason
+
+
+def test_node_without_a_name_is_called_so_and_its_fix_lists_all_nodes() -> None:
+    odd = read_machine({"metadata": {"labels": {}}}, KNOWN)
+    assert isinstance(odd, Unusable)
+    assert (odd.name, odd.fix.command) == ("without a name", "kubectl get nodes -o yaml")

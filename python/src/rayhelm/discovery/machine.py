@@ -215,13 +215,12 @@ def _explain_missing(node: ClusterNode, known: Catalog) -> Unusable | None:
 
 def _explain_odd_node(item: Mapping[str, Any], error: ValidationError) -> Unusable:
     metadata = item.get("metadata")
-    found_name = metadata.get("name") if isinstance(metadata, dict) else None
-    name = found_name if isinstance(found_name, str) else ""
-    found = error.errors()[0]
-    path = ".".join(map(str, found["loc"]))
-    fix = Fix(command=f"kubectl get node {name} -o yaml" if isinstance(name, str) else "kubectl get nodes -o yaml")
+    found = metadata.get("name") if isinstance(metadata, dict) else None
+    name = found if isinstance(found, str) else ""
+    first = error.errors()[0]
+    fix = Fix(command=f"kubectl get node {name} -o yaml" if name else "kubectl get nodes -o yaml")
     return Unusable(
-        name if isinstance(name, str) else "without a name", f"`{path}` cannot be read: {found['msg']}", fix
+        name or "without a name", f"`{'.'.join(map(str, first['loc']))}` cannot be read: {first['msg']}", fix
     )
 
 
