@@ -40,6 +40,13 @@ BUCKET = {
 }
 PREFIX_AFFINITY = of_model({"router": {"kind": "PrefixAffinity"}})
 RDMA = {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}}
+WITH_BUDGET = {
+    **of_model(
+        {"autoscaling": {"minReplicas": 4, "initialReplicas": 4, "maxReplicas": 8, "downscaleToZeroDelaySeconds": None}}
+    ),
+    "workerGroups": {"fast": {"minReplicas": 2, "maxReplicas": 4}},
+}
+"""More pods than `minAvailable`: a drain ends."""
 QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
 MIG = {"gpu": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
 ENABLED = {"prometheusRules": {"alerts": {"GpuXidError": {"disabledReason": ""}}}}
@@ -79,6 +86,8 @@ NEEDED: dict[str, dict[str, Values]] = {
         },
         "workerGroups.fast.rdma.hca": RDMA,
         "workerGroups.fast.rdma.count": RDMA,
+        "workerGroups.fast.minAvailable": WITH_BUDGET,
+        "podDisruptionBudget": WITH_BUDGET,
     },
     "gateway": {
         "replicas": {"autoscaling": {"kind": "None"}},

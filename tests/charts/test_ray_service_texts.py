@@ -122,7 +122,14 @@ def named(which):
         "auth": {"secretName": name["secret"]},
         "kuberay": {"version": "1.7.0"},
         "upgrade": {"strategy": "NewCluster"},
-        "serve": {"applications": {"mixed": {"models": {"org/some-model.v1": {"workerGroups": [name["group"]]}}}}},
+        "serve": {
+            "applications": {
+                "mixed": {
+                    "models": {"org/some-model.v1": {"workerGroups": [name["group"]]}},
+                    "ingress": {"workerGroup": name["group"]},
+                }
+            }
+        },
         "head": {"priorityClassName": name["class"]},
         "workerGroups": {
             "fast": None,
