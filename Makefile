@@ -33,7 +33,7 @@ test-skipped: tools ## build the tools, then run the tests that the last `make t
 test-kind: setup ## run the cluster tests on kind (needs Docker); ci/kind/down removes the cluster
 	@ci/kind/test
 
-lint: setup ## run ruff, mypy, shellcheck, actionlint and hadolint, and check that generated files are current
+lint: setup ## run ruff, mypy, import-linter, shellcheck, actionlint and hadolint, and check that generated files are current
 	@$(MAKE) --no-print-directory --jobs=2 lint-types lint-rest
 
 # With an empty cache mypy takes half a minute of one core: it runs beside the others.
@@ -43,6 +43,7 @@ lint-types:
 lint-rest:
 	@ci/stage ruff $(bin)/ruff check python tests testbed ci benchmarks
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests testbed ci benchmarks
+	@ci/stage imports $(bin)/lint-imports --no-logo --cache-dir .cache/imports
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
 	@ci/stage hadolint $(bin)/hadolint ci/images/*/Dockerfile
@@ -83,10 +84,10 @@ live-images: setup
 	@if $(fits-live-tests); then $(build-live) && ci/images/build; fi
 
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
-	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
+	@$(bin)/pytest tests/pods -m live --junitxml .cache/tests-live.xml
 
 test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes Ready and is upgraded under load; the page of chart quickstart
-	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
+	@$(bin)/pytest tests/pods -m "live and short" --junitxml .cache/tests-live.xml
 
 verify-mutations: setup ## check that the tests notice small faults in COMMITS (default HEAD); resumes; up to an hour each
 	@$(bin)/python ci/mutate.py $(or $(COMMITS),HEAD)

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 
-from rayhelm.catalog import load_catalog
+from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.fit import fit
 
 

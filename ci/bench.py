@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
+from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.fit import fit
 
 ROOT = Path(__file__).resolve().parent.parent

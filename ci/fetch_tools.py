@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from rayhelm.versions import Binary, versions
+from rayhelm.facts.versions import Binary, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".tools" / "bin"

@@ -184,8 +184,13 @@ def with_fault(mutation: Mutation, place: Place) -> str:
 def covering_tests(tree: Path, kind: str, path: Path) -> list[str]:
     """Return test files that read the changed file, those that compare most first."""
     if kind == "planner":
-        pattern = re.compile(r"rayhelm\.planner|rayhelm\.render|import run\b|fleets import|small_fleet import")
-        files = [file for file in tree.glob("tests/unit/test_*.py") if pattern.search(file.read_text())]
+        pattern = re.compile(r"rayhelm\.planner|rayhelm\.deploy\.render|import run\b|fleets import|small_fleet import")
+        files = [
+            file
+            for folder in ("planner", "deploy", "cli", "check", "live", "run")
+            for file in tree.glob(f"tests/{folder}/test_*.py")
+            if pattern.search(file.read_text())
+        ]
         first = r"test_(planner|fit|memory|layout|sharing|scaling|reference_fleets)"
     else:
         chart = path.relative_to(tree / "charts").parts[0]

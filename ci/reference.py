@@ -1,11 +1,11 @@
 """Write the generated reference pages: `python ci/reference.py [--check]`.
 
 docs/reference/commands.md       every command, from typer
-docs/reference/doctor.md         every check of `rayhelm doctor`, from rayhelm.doctor.checks
+docs/reference/doctor.md         every check of `rayhelm doctor`, from rayhelm.live.doctor.checks
 docs/reference/engine-arguments.md   every engine argument of vLLM, from data/engine_arguments
 docs/reference/fleet.md          every field of the fleet file, from its types
 docs/reference/metrics.md        every metric that queries may use, from data/metrics
-docs/reference/queries.md        every query with its PromQL, from rayhelm.observability.queries
+docs/reference/queries.md        every query with its PromQL, from rayhelm.observe.queries
 docs/reference/renamed-keys.md   old names and new ones, from data/renamed
 docs/reference/replaced-metrics.md   metric names that do not exist, from data/metrics
 docs/explanation/sharing-a-gpu.md   copies of a model on one GPU, from the planner
@@ -18,15 +18,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rayhelm.catalog.engine_arguments import load_argument_schema, load_owned_arguments, load_uncounted_arguments
-from rayhelm.charts.helm import charts_dir
-from rayhelm.doctor.check import load_checks
-from rayhelm.observability.rules.runbooks import build_runbooks
-from rayhelm.renamed import renamed
-from rayhelm.spec.explain import Explanation, explain
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.facts.engine_arguments import load_argument_schema, load_owned_arguments, load_uncounted_arguments
+from rayhelm.facts.renamed import renamed
+from rayhelm.fleet.explain import Explanation, explain
+from rayhelm.live.doctor.check import load_checks
+from rayhelm.observe.rules.runbooks import build_runbooks
 from reference_isolation import isolation_page
 from reference_metrics import cell, metrics_page, queries_page, replaced_page
 from reference_sharing import sharing_page
+from shared.plant import load_plants
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -88,7 +89,7 @@ def doctor_page() -> str:
             reads = "every kind that the charts render"
         needs = {"a fleet file": check.needs_fleet, "Prometheus": check.needs_prometheus}
         needed = [text for text, is_needed in needs.items() if is_needed]
-        found = "; ".join(fault.name for fault in check.plants)
+        found = "; ".join(fault.name for fault in load_plants().get(name, ()))
         note = f" Needs {' and '.join(needed)}." if needed else ""
         rows.append(f"| `{name}` | {cell(about)}{note} | {check.severity} | {reads} | {cell(found)} |")
     intro = (

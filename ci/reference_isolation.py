@@ -16,7 +16,7 @@ tenant is a client with a valid key, a member with one of the roles of chart `te
 [SECURITY.md](../../SECURITY.md) says who is trusted with what. The rows hold for namespaces of chart `tenant`, with
 the policies of chart `platform` on `Deny` and a network plugin that enforces NetworkPolicies.
 
-Tests in `tests/cluster` use a real API server with the real KubeRay operator, tests in `tests/live` real pods and
+Tests in `tests/cluster` use a real API server with the real KubeRay operator, tests in `tests/pods` real pods and
 packets, tests in `tests/network` an analyzer of the rendered NetworkPolicies. `test_second_round.py` has [307
 attempts](../../tests/attacks/README.md#second-and-third-round), one row each.
 """

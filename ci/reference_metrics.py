@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.metrics import Exporter, Metric, load_exporters
-from rayhelm.observability.queries import Query, Scope, all_queries
+from rayhelm.facts.metrics import Exporter, Metric, load_exporters
+from rayhelm.observe.queries import Query, Scope, all_queries
 
 __all__ = ["metrics_page", "queries_page", "replaced_page"]
 

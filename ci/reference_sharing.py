@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.huggingface import resolve
+from rayhelm.facts import load_catalog
+from rayhelm.facts.huggingface import resolve
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
 

@@ -30,7 +30,7 @@ INPUTS = (
 
 def compute_digest() -> str:
     """Return the checksum of what the result depends on."""
-    from rayhelm.charts.helm import template
+    from rayhelm.deploy.charts.helm import template
 
     values = yaml.safe_load((ROOT / "tests/charts/values/gateway/keda.yaml").read_text())
     objects = template("gateway", "gateway", "gateway", values)

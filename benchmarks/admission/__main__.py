@@ -21,9 +21,9 @@ from pykube import HTTPClient, KubeConfig  # type: ignore[import-untyped]
 from rich.console import Console
 from rich.table import Table
 
-from rayhelm.admission.policy import PLURALS
-from rayhelm.charts.helm import template
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.check.admission.policy import PLURALS
+from rayhelm.deploy.charts.helm import template
+from rayhelm.live.cluster.kubectl import Kubectl
 from testbed.control_plane import down, home, up
 from testbed.tools import program
 

@@ -7,16 +7,16 @@ from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 
 from autoscaling.trace import SimulatedRequest
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts import Catalog
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.versions import versions
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.speed.model import Speed, compute_speed
 from rayhelm.planner.speed.shape import Load, ReplicaShape
-from rayhelm.versions import versions
 
 __all__ = ["ReplicaModel", "SimulatedReplica"]
 

@@ -11,11 +11,11 @@ from autoscaling.engine import ReplicaModel
 from autoscaling.report import Run
 from autoscaling.service import DeploymentTerms, SimulatedDeployment
 from autoscaling.trace import Trace, draw_requests, load_trace
-from rayhelm.catalog import load_catalog
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
 
 __all__ = ["SHARES", "TRACES", "TTFT_S", "list_jobs", "plan_trace", "run"]
 

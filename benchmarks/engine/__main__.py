@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.page import PAGE, SHAPES, replace_tables
-from rayhelm.catalog import load_catalog
+from rayhelm.facts import load_catalog
 
 SHAPE_FILES = Path(__file__).parent / "shapes"
 _LOGGED = re.compile(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.huggingface import read_config
+from rayhelm.facts import load_catalog
+from rayhelm.facts.huggingface import read_config
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.speed.estimate import SpeedEstimate
 from rayhelm.planner.speed.query import SpeedQuery, answer_query

@@ -20,9 +20,9 @@ from failures.installation import Installation, install, open_session
 from failures.page import FIGURES, PAGE, build_table, replace_figures, replace_table
 from failures.rows import ROWS, Row
 from rayhelm.errors import RayhelmError
-from rayhelm.rehearsal.checks import inspect_cluster
-from rayhelm.rehearsal.load import CLIENTS, PAUSE, LoadResult
-from rayhelm.rehearsal.usage import UsageMonitor
+from rayhelm.run.rehearsal.checks import inspect_cluster
+from rayhelm.run.rehearsal.load import CLIENTS, PAUSE, LoadResult
+from rayhelm.run.rehearsal.usage import UsageMonitor
 
 ROOT = Path(__file__).parents[2]
 BEFORE, AFTER = 10.0, 15.0

@@ -3,9 +3,9 @@
 import time
 
 from failures.installation import Installation
+from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import RayhelmError
-from rayhelm.rehearsal.without_gpus import LOAD_CLIENT
-from rayhelm.render.releases import Release
+from rayhelm.run.rehearsal.without_gpus import LOAD_CLIENT
 
 __all__ = ["kill_gateway", "move_shares", "roll_gateway", "rotate_key"]
 

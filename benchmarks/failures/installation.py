@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from failures.redis import start_redis, with_redis
-from rayhelm.cluster.kubectl import Kubectl, find_kubectl
-from rayhelm.rehearsal import record
-from rayhelm.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
-from rayhelm.rehearsal.cluster_session import READY, ClusterSession, build_namespace
-from rayhelm.rehearsal.load import NAMESPACE, LoadGenerator, run_load
-from rayhelm.rehearsal.load_client import LoadTarget
-from rayhelm.rehearsal.without_gpus import LOAD_CLIENT, StandInSet, build_stand_ins
-from rayhelm.render.files import render_fleet
-from rayhelm.render.releases import Release
-from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.image import RayImage
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.deploy.render.releases import Release
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.deploy.values.ray_service.image import RayImage
+from rayhelm.live.cluster.kubectl import Kubectl, find_kubectl
+from rayhelm.run.rehearsal import record
+from rayhelm.run.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
+from rayhelm.run.rehearsal.cluster_session import READY, ClusterSession, build_namespace
+from rayhelm.run.rehearsal.load import NAMESPACE, LoadGenerator, run_load
+from rayhelm.run.rehearsal.load_client import LoadTarget
+from rayhelm.run.rehearsal.without_gpus import LOAD_CLIENT, StandInSet, build_stand_ins
+from rayhelm.run.standin.cluster import StandInCluster
 
 __all__ = ["IMAGE", "Installation", "Setting", "install"]
 

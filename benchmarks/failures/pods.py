@@ -73,7 +73,7 @@ def _kill_process(installation: Installation, deployment: str) -> None:
 
 
 def _try_on_worker(installation: Installation, pod: str, script: str) -> bool:
-    from rayhelm.cluster.kubectl import KubectlError
+    from rayhelm.live.cluster.kubectl import KubectlError
 
     try:
         installation.run_in_worker(pod, script)

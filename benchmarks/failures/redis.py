@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from secrets import token_urlsafe
 
-from rayhelm.rehearsal.cluster_session import RESTRICTED, ClusterSession, build_namespace
-from rayhelm.values.common.network import Peer
-from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
+from rayhelm.deploy.values.common.network import Peer
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.deploy.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
+from rayhelm.run.rehearsal.cluster_session import RESTRICTED, ClusterSession, build_namespace
 
 __all__ = ["start_redis", "with_redis"]
 

@@ -15,7 +15,7 @@ import yaml
 
 from gateway.cores import pin_to
 from gateway.upstream import Upstream, find_haproxy
-from rayhelm.charts.helm import template
+from rayhelm.deploy.charts.helm import template
 from rayhelm.processes import Process, find_free_port, start, wait_until
 
 __all__ = [

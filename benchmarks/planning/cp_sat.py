@@ -14,9 +14,9 @@ from planning.fleets import generate_fleet, is_small
 from planning.placements import FoundPlacement, ResolvedFleet, load_fleet, resolve_fleet
 from planning.program import USD, Program, build_program, find_group
 from planning.solution import express
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["Case", "build_case", "compare_fleets", "generate_cp_sat_fleet", "list_on_fewest_hosts", "measure_cp_sat"]
 

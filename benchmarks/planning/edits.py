@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from planning.fleets import generate_fleet
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
 
 __all__ = ["measure_edits"]
 

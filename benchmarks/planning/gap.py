@@ -10,10 +10,10 @@ from typing import Any
 
 from planning.fleets import generate_fleet
 from planning.placements import load_fleet, resolve_fleet
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.placement.assignment import Assignment, Value
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["compare", "measure_gap"]
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import yaml
 
-from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.planner.place import list_placements
 from rayhelm.planner.placement.assignment import Assignment, Value
 from rayhelm.planner.placement.candidates import Candidate
@@ -15,8 +17,6 @@ from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.planner import resolve_model_specs
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import LoadedFleet, parse_fleet
 
 __all__ = ["FoundPlacement", "ResolvedFleet", "load_fleet", "resolve_fleet"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rayhelm.local.prometheus import find_prometheus
+from rayhelm.run.local.prometheus import find_prometheus
 from testbed.tools import program
 from token_counting import processor, service
 

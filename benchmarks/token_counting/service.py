@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 import psutil
 
-from rayhelm.local.state import EndpointState
+from rayhelm.run.local.state import EndpointState
 from testbed.live_metrics.endpoint import Endpoint, serve
 
 __all__ = ["CLIENTS", "Round", "endpoints", "measure"]

@@ -1,11 +1,10 @@
 """Check names in Python code: `python -m prose.names` from ci/, or `make prose`.
 
 A class name means one thing in the package. A test's name has at most 80 characters and begins with its subject, not
-with an article. The docstring of a function begins with an imperative, not with a question word or a third person.
+with an article.
 """
 
 import ast
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,16 +12,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 80
-NOT_IMPERATIVE = re.compile(
-    r"(What|Whether|Which|Whose|Who|How|Why|Where|When|Of|By|As|With|Without|That|Asks|Builds|Ends|Finds|Follows|Gives|Kills"
-    r"|Looks|Makes|Puts|Reads|Returns|Runs|Says|Starts|Stops|Takes|Tells|Waits|Writes|Yields)\b"
-)
-"""First words of docstrings that do not say what a function does, or say it in the third person."""
 
 
 def main() -> int:
     """Print each problem; 1 if there is one."""
-    problems = [*find_repeated_classes(ROOT), *find_wrong_tests(ROOT), *find_wrong_docstrings(ROOT)]
+    problems = [*find_repeated_classes(ROOT), *find_wrong_tests(ROOT)]
     for problem in problems:
         print(problem)
     return 1 if problems else 0
@@ -42,7 +36,7 @@ def find_repeated_classes(root: Path) -> Iterator[str]:
 
 def find_wrong_tests(root: Path) -> Iterator[str]:
     """Yield tests whose names are too long, or begin with an article."""
-    for path, tree in parse_files(root, "tests"):
+    for path, tree in (*parse_files(root, "tests"), *parse_files(root, "testbed/tests")):
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
@@ -50,23 +44,6 @@ def find_wrong_tests(root: Path) -> Iterator[str]:
                 yield f"{path}:{node.lineno}: {node.name} has {len(node.name)} characters; at most {LONGEST}"
             if node.name.startswith(("test_a_", "test_an_", "test_the_")):
                 yield f"{path}:{node.lineno}: {node.name} begins with an article: begin with the subject"
-
-
-def find_wrong_docstrings(root: Path) -> Iterator[str]:
-    """Yield functions of the package and the testbed whose docstrings do not begin with an imperative."""
-    for folder in ("python/src", "testbed"):
-        for path, tree in parse_files(root, folder):
-            for node in ast.walk(tree):
-                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_value(node):
-                    continue
-                if found := NOT_IMPERATIVE.match(ast.get_docstring(node) or ""):
-                    yield f"{path}:{node.lineno}: docstring of {node.name} begins with {found[0]!r}: use an imperative"
-
-
-def is_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a noun describes a function: a property, or a query of a dashboard."""
-    decorators = (ast.unparse(decorator) for decorator in node.decorator_list)
-    return any("property" in each or each.startswith("query(") for each in decorators)
 
 
 def parse_files(root: Path, folder: str) -> Iterator[tuple[str, ast.Module]]:

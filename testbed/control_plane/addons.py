@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import find_free_port
 from testbed.control_plane.definitions import install_crds
 from testbed.control_plane.home import Part

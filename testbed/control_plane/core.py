@@ -6,7 +6,7 @@ that it looks at meanwhile reports an owner of unknown kind, and is not looked a
 
 from collections.abc import Callable, Sequence
 
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import find_free_port, wait_until
 from testbed.control_plane import components
 from testbed.control_plane.certificates import write_certificates

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rayhelm.cluster.kubectl import MANAGER, Kubectl
 from rayhelm.errors import MissingError
+from rayhelm.live.cluster.kubectl import MANAGER, Kubectl
 from rayhelm.processes import wait_until
 from testbed.control_plane.running import PATIENCE, ControlPlane
 from testbed.tools import crd_files

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rayhelm.closed import Closed
 from rayhelm.errors import UsageError
+from rayhelm.facts.closed import Closed
 
 __all__ = ["Home", "Part", "Record", "home"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from rayhelm.catalog import load_catalog
-from rayhelm.cluster.kubectl import MANAGER, Kubectl, KubectlError
 from rayhelm.errors import MissingError, UsageError
-from rayhelm.versions import versions
+from rayhelm.facts import load_catalog
+from rayhelm.facts.versions import versions
+from rayhelm.live.cluster.kubectl import MANAGER, Kubectl, KubectlError
 from testbed.control_plane.addons import NAMESPACE
 from testbed.control_plane.home import Home
 from testbed.control_plane.kubeconfig import server_of

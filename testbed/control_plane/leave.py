@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rayhelm.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.errors import RayhelmError
+from rayhelm.live.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.processes import TimedOut, list_members, wait_until
 from testbed.control_plane.addons import MANIFESTS, NAMESPACE
 from testbed.control_plane.definitions import installed_by_us

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import list_members, measure_memory
 from testbed.control_plane.home import Home
 from testbed.control_plane.running import ORDER, ControlPlane, run_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rayhelm.errors import MissingError, RayhelmError, UsageError
-from rayhelm.local.gateway import find_haproxy
+from rayhelm.run.local.gateway import find_haproxy
 from testbed.images import LAYOUTS, Layout
 from testbed.images.base import make_base, packages_of
 from testbed.images.haproxy import make_haproxy

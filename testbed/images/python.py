@@ -9,8 +9,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from rayhelm.errors import RayhelmError
-from rayhelm.standin.checkpoint import write_checkpoint
-from rayhelm.standin.families import list_families
+from rayhelm.run.standin.checkpoint import write_checkpoint
+from rayhelm.run.standin.families import list_families
 from testbed.images.base import PYTHON
 from testbed.images.layout import Layout
 from testbed.images.tar import Stream

@@ -15,8 +15,8 @@ import httpx
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
-from rayhelm.local import gateway
-from rayhelm.local.state import EndpointState
+from rayhelm.run.local import gateway
+from rayhelm.run.local.state import EndpointState
 from testbed.live_metrics.tenants import add_keys
 
 __all__ = ["FLEET", "Endpoint", "Series", "serve"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import httpx
 
-from rayhelm.local.gateway import TENANT
+from rayhelm.deploy.values.ray_service.logs import StdoutLogs
+from rayhelm.run.local.gateway import TENANT
 from rayhelm.runtime import log_relay
-from rayhelm.values.ray_service.logs import StdoutLogs
 from testbed.live_metrics.endpoint import Endpoint
 
 __all__ = ["ABORTED", "PROMPT", "SERVED", "UNSEEN", "read_ray_logs", "send_logged_requests"]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from rayhelm.cli.app import main
-from rayhelm.local import gateway
-from rayhelm.local.state import EndpointState
-from rayhelm.values.gateway import GatewayValues
+from rayhelm.deploy.values.gateway import GatewayValues
+from rayhelm.run.local import gateway
+from rayhelm.run.local.state import EndpointState
 
 __all__ = ["ALONE", "TENANTS", "add_keys"]
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from rayhelm.cli.output import Format, FormatOption
-from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import MissingError, RayhelmError, UsageError
+from rayhelm.live.cluster.kubectl import Kubectl
 from testbed.command import run, say, show
 from testbed.control_plane.home import Record
 from testbed.control_plane.status import State, state_of

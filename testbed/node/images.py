@@ -3,8 +3,8 @@
 import subprocess
 from contextlib import suppress
 
-from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import wait_until
 from testbed.images import LAYOUTS, Layout, of_program
 from testbed.node.home import NODE, NodeHome

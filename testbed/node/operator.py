@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.live.cluster.kubectl import Kubectl
 from testbed.control_plane.addons import MANIFESTS as ACCOUNTS
 from testbed.control_plane.definitions import wait_until_established
 from testbed.tools import crd_files, found

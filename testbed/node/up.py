@@ -8,8 +8,8 @@ from string import Template
 
 import yaml
 
-from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import MissingError, UsageError
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import wait_until
 from testbed.control_plane.certificates import CLIENTS, write_certificates
 from testbed.control_plane.home import Part, Record

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from rayhelm.errors import RayhelmError, UsageError
-from rayhelm.spec.load import load_fleet
+from rayhelm.fleet.load import load_fleet
 from testbed.nodes.kubectl import apply
 from testbed.nodes.simulated import cpu_nodes, simulated, uniform
 from testbed.nodes.volumes import volumes

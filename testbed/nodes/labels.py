@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.gpu import GpuKind
 
 __all__ = ["Labeler", "SpotMark", "facts_of", "labeler", "labels_of", "spot_marks"]
 

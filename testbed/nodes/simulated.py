@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rayhelm.catalog import Catalog, load_catalog
-from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, UsageError
+from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Pool
 from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus, rename_parts, rename_resource
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
 from testbed.nodes.labels import labeler, spot_marks
 from testbed.nodes.manifest import POOL, node

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rayhelm.spec.load import LoadedFleet
+from rayhelm.fleet.load import LoadedFleet
 from testbed.nodes.manifest import SIMULATED
 from testbed.nodes.simulated import cluster_of
 

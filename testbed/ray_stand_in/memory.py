@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 from testbed.ray_stand_in.files import read, write
 from testbed.ray_stand_in.lookup import Head
 

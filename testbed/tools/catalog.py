@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from rayhelm.errors import RayhelmError, UsageError
-from rayhelm.versions import versions
+from rayhelm.facts.versions import versions
 from testbed.tools.checkout import Checkout
 from testbed.tools.recipes import Catalog, Recipe
 

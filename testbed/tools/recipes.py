@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["Bundle", "Catalog", "Disk", "Fetched", "Recipe"]
 

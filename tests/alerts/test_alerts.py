@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from alerts.kit import LABELS, Case, case_of, check_rules, rule_files, rules_of, run_cases
-from rayhelm.observability.check import check_query
-from rayhelm.observability.rules import load_alerts
+from rayhelm.observe.check import check_query
+from rayhelm.observe.rules import load_alerts
 
 SHARED = ["rayhelm-plan.yaml", "rayhelm-service.yaml"]
 

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from rayhelm.errors import FleetError
-from rayhelm.observability.rules import load_alerts
-from rayhelm.observability.rules.alerts import read_alert
-from rayhelm.observability.rules.objectives import find_boundary
+from rayhelm.observe.rules import load_alerts
+from rayhelm.observe.rules.alerts import read_alert
+from rayhelm.observe.rules.objectives import find_boundary
 
 GOOD = files("rayhelm").joinpath("data/alerts/HeadMemoryHigh.yaml").read_text(encoding="utf-8")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from alerts.kit import Case, run_cases
-from rayhelm.observability.check import metrics_of
-from rayhelm.observability.rules.files import build_rule_files
-from rayhelm.render.files import render_fleet
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.observe.check import metrics_of
+from rayhelm.observe.rules.files import build_rule_files
 from testbed.live_metrics.recording import FLEET, load_recorded
 from testbed.live_metrics.recording.edit import Run, run_of
 from testbed.live_metrics.recording.recorded import Values

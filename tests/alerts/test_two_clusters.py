@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from alerts.kit import Case, rule_files, rules_of, run_cases
-from rayhelm.observability.queries import Scope, all_queries
+from rayhelm.observe.queries import Scope, all_queries
 
 TTFT = "ray_vllm_time_to_first_token_seconds"
 OVERLAYS = {

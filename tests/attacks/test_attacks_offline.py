@@ -3,8 +3,8 @@
 import pytest
 
 from attacks.kit.objects import ATTACKS, RULES, Attack, build_namespace, list_single_rules
-from rayhelm.admission.evaluate import evaluate_policies
-from rayhelm.admission.policy import AdmissionPolicy, read_policies
+from rayhelm.check.admission.evaluate import evaluate_policies
+from rayhelm.check.admission.policy import AdmissionPolicy, read_policies
 
 
 @pytest.fixture(scope="module")

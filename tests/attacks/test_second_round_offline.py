@@ -9,8 +9,8 @@ from attacks.kit.objects import Object
 from attacks.kit.second_round import OBJECT_ROWS, ROWS, ObjectRow, fill
 from charts.kit import example, over, rendered
 from policies.kit.cases import policies
-from rayhelm.admission.evaluate import evaluate_policies
-from rayhelm.charts.helm import template
+from rayhelm.check.admission.evaluate import evaluate_policies
+from rayhelm.deploy.charts.helm import template
 
 NAMESPACE = "second-round"
 BY_MEMBER = {"viewer", "editor", "deployer", "autoscaler", "worker"}

@@ -11,14 +11,14 @@ from pydantic.alias_generators import to_camel
 
 from charts import kit
 from charts.kit import EXAMPLES, HELMS, VALUES, example, over, parsed
-from rayhelm.charts.generate import CHARTS as MODELS
-from rayhelm.charts.helm import charts_dir, render
-from rayhelm.charts.rules import Rule, rules
-from rayhelm.charts.shape import keys
-from rayhelm.closed import Closed
+from rayhelm.deploy.charts.helm import charts_dir, render
+from rayhelm.deploy.charts.models import CHARTS as MODELS
+from rayhelm.deploy.charts.rules import Rule, rules
+from rayhelm.deploy.charts.shape import keys
+from rayhelm.deploy.values.platform.policy_catalog import load_policy_catalog
+from rayhelm.deploy.values.ray_service.engine import Engine
 from rayhelm.errors import FleetError, Problem
-from rayhelm.values.platform.policy_catalog import load_policy_catalog
-from rayhelm.values.ray_service.engine import Engine
+from rayhelm.facts.closed import Closed
 
 __all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "options_of", "replaced"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rayhelm.charts.helm import Loader, charts_dir, render
+from rayhelm.deploy.charts.helm import Loader, charts_dir, render
 
 HERE = Path(__file__).parent
 VALUES = HERE / "values"

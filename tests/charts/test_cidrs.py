@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from charts.each_chart import CHARTS, Chart
-from rayhelm.values.common.base import Cidr
+from rayhelm.deploy.values.common.base import Cidr
 
 READ = TypeAdapter(Cidr)
 GOOD = [

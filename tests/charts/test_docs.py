@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 ROW = re.compile(r"^\| `([\w.]+)` \| (?:\\\||[^|])* \| `?((?:\\\||[^|])*?)`? \|", re.MULTILINE)
 

@@ -9,8 +9,8 @@ import yaml
 from charts.each_chart import CHARTS, Chart
 from charts.kit import HELMS, Object, rendered, values_file
 from charts.oracles import built_in
-from rayhelm.charts.helm import lint
-from rayhelm.versions import versions
+from rayhelm.deploy.charts.helm import lint
+from rayhelm.facts.versions import versions
 
 OF_OPERATORS = {
     *("RayService", "PodMonitor", "ScrapeConfig", "HTTPRoute", "ScaledObject", "ExternalSecret", "LocalQueue"),

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from charts.each_chart import CHARTS, Chart, Values, options_of, replaced
 from charts.kit import HELMS, over
-from rayhelm.charts.schema import values_schema
-from rayhelm.charts.shape import keys as keys_of
+from rayhelm.deploy.charts.schema import values_schema
+from rayhelm.deploy.charts.shape import keys as keys_of
 from rayhelm.errors import FleetError
 
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)

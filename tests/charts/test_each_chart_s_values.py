@@ -13,12 +13,12 @@ from pydantic.fields import FieldInfo
 
 from charts.each_chart import CHARTS, Chart, named
 from charts.kit import HELMS, HERE, example, over, parsed
-from rayhelm.charts.docs import readme_table
-from rayhelm.charts.generate import BEGIN, stale
-from rayhelm.charts.generate import CHARTS as MODELS
-from rayhelm.charts.helm import render
-from rayhelm.charts.rules import POD_PATHS
-from rayhelm.charts.shape import default_of, entry_models, keys
+from ci.chart_files import BEGIN, stale
+from rayhelm.deploy.charts.docs import readme_table
+from rayhelm.deploy.charts.helm import render
+from rayhelm.deploy.charts.models import CHARTS as MODELS
+from rayhelm.deploy.charts.rules import POD_PATHS
+from rayhelm.deploy.charts.shape import default_of, entry_models, keys
 
 UNUSED = {"global"}
 """Helm hands it to every chart; ours have no use for it."""

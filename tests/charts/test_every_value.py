@@ -9,7 +9,7 @@ import pytest
 
 from charts.each_chart import CHARTS, Chart, Values, chart_of
 from charts.kit import accepted_first, example, over
-from rayhelm.charts.shape import keys
+from rayhelm.deploy.charts.shape import keys
 from rayhelm.errors import FleetError
 
 BY_THE_SCHEMA = "refused by the schema"

@@ -9,8 +9,8 @@ import yaml
 from charts.kit import HELMS, only, parsed
 from gateway.kit.certificates import mount_certificates
 from gateway.kit.process import check_config
-from rayhelm.charts.generate import CHARTS
-from rayhelm.charts.helm import charts_dir, lint, render
+from rayhelm.deploy.charts.helm import charts_dir, lint, render
+from rayhelm.deploy.charts.models import CHARTS
 
 FLEETS = charts_dir().parent / "values"
 FILES = sorted(path for chart in ("gateway", "platform", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))

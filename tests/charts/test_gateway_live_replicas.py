@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from charts.kit import HELMS, Object, parsed
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 VALUES = Path(__file__).parent / "values/gateway/minimal.yaml"
 RELEASE = {"name": "gateway", "namespace": "models"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from charts.kit import HELMS, example, over
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 
 @pytest.fixture

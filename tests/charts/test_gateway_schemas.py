@@ -12,9 +12,9 @@ import yaml
 from charts.kit import HERE, VALUES, kinds, only, rendered
 from charts.oracles import validator_of
 from charts.pod_security import violations
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import MissingError
-from rayhelm.versions import versions
+from rayhelm.facts.versions import versions
 from testbed.tools.crds import crd_files
 
 EXAMPLES = sorted(f"gateway/{path.stem}" for path in (VALUES / "gateway").glob("*.yaml"))

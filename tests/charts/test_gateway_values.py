@@ -6,14 +6,14 @@ from typing import Any, get_args
 import yaml
 
 from charts.kit import only, over, parsed
-from rayhelm.admission.evaluate import evaluate_policies, find_namespace
-from rayhelm.admission.policy import read_policies
-from rayhelm.catalog.tasks import Task, load_tasks
-from rayhelm.charts.helm import charts_dir, render, template
-from rayhelm.charts.shape import default_of
-from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.models import Model
-from rayhelm.versions import versions
+from rayhelm.check.admission.evaluate import evaluate_policies, find_namespace
+from rayhelm.check.admission.policy import read_policies
+from rayhelm.deploy.charts.helm import charts_dir, render, template
+from rayhelm.deploy.charts.shape import default_of
+from rayhelm.deploy.values.gateway import GatewayValues
+from rayhelm.deploy.values.gateway.models import Model
+from rayhelm.facts.tasks import Task, load_tasks
+from rayhelm.facts.versions import versions
 
 CHART = charts_dir() / "gateway"
 README = (CHART / "README.md").read_text()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from charts.kit import HELMS, example
-from rayhelm.charts import helm
+from rayhelm.deploy.charts import helm
 from rayhelm.errors import FleetError, MissingError
 
 

@@ -10,13 +10,13 @@ import yaml
 
 from charts.each_chart import CHARTS, Chart
 from charts.kit import over, rendered
+from rayhelm.check.lint.fleet import check_fleet
+from rayhelm.deploy.images.collect import ImageOfFleet, collect_images
+from rayhelm.deploy.images.mirror import build_mirror_values, check_mirror, list_copy_commands
+from rayhelm.deploy.images.objects import list_images_of
+from rayhelm.deploy.images.reference import ImageReference, parse_reference
+from rayhelm.deploy.render.files import render_fleet
 from rayhelm.errors import UsageError
-from rayhelm.images.collect import ImageOfFleet, collect_images
-from rayhelm.images.mirror import build_mirror_values, check_mirror, list_copy_commands
-from rayhelm.images.objects import list_images_of
-from rayhelm.images.reference import ImageReference, parse_reference
-from rayhelm.lint.fleet import check_fleet
-from rayhelm.render.files import render_fleet
 
 VALUES = Path(__file__).parents[2] / "values"
 FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))

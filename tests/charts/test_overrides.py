@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from rayhelm.check.lint.fleet import check_fleet, lint_fleet
+from rayhelm.check.lint.locate import locate
+from rayhelm.deploy.render.files import build_manifests, render_fleet
 from rayhelm.errors import FleetError, Problem
-from rayhelm.lint.fleet import check_fleet, lint_fleet
-from rayhelm.lint.locate import locate
-from rayhelm.render.files import build_manifests, render_fleet
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/tasks/override-chart-values.md"

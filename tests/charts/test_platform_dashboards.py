@@ -11,9 +11,9 @@ import yaml
 
 from charts import kit
 from charts.oracles import validator_of
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import MissingError
-from rayhelm.observability.dashboards import load_dashboards
+from rayhelm.observe.dashboards import load_dashboards
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]

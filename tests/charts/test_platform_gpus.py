@@ -12,11 +12,11 @@ import yaml
 from charts import kit
 from charts.kit import only, over
 from charts.oracles import validator_of
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.operators import load_amd, load_intel, load_nvidia
+from rayhelm.deploy.values.platform.gpus import NvidiaImages
 from rayhelm.errors import MissingError, RayhelmError
-from rayhelm.values.platform.gpus import NvidiaImages
-from rayhelm.versions import is_at_least, versions
+from rayhelm.facts import load_catalog
+from rayhelm.facts.operators import load_amd, load_intel, load_nvidia
+from rayhelm.facts.versions import is_at_least, versions
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]

@@ -10,10 +10,10 @@ from charts import kit
 from charts.kit import kinds, only
 from charts.oracles import validator_of
 from charts.pod_security import violations
-from rayhelm.catalog.metrics import load_metrics
-from rayhelm.catalog.scaling import load_scaling_rules
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import MissingError
+from rayhelm.facts.metrics import load_metrics
+from rayhelm.facts.scaling import load_scaling_rules
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]

@@ -8,9 +8,9 @@ import yaml
 from charts import kit
 from charts.kit import HELMS, only
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, case, documents, namespace
-from rayhelm.admission.evaluate import evaluate_policies
-from rayhelm.admission.policy import load_chart_policies, read_policies
-from rayhelm.charts.helm import charts_dir
+from rayhelm.check.admission.evaluate import evaluate_policies
+from rayhelm.check.admission.policy import load_chart_policies, read_policies
+from rayhelm.deploy.charts.helm import charts_dir
 
 Object = dict[str, Any]
 

@@ -8,18 +8,18 @@ import yaml
 from charts.each_chart import chart_of
 from charts.kit import over
 from charts.pod_security import violations
-from rayhelm.admission.evaluate import evaluate_policies, find_namespace
-from rayhelm.admission.policy import AdmissionPolicy, read_policies
-from rayhelm.catalog import load_catalog
+from rayhelm.check.admission.evaluate import evaluate_policies, find_namespace
+from rayhelm.check.admission.policy import AdmissionPolicy, read_policies
+from rayhelm.deploy.compose.platform import build_platform_values
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
+from rayhelm.fleet.worker_images import name_worker_image
+from rayhelm.live.probe.jobs import PoolTarget, build_node_job, build_pair_job
+from rayhelm.live.probe.objects import build_setup
+from rayhelm.live.probe.policy import POLICY
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.probe.jobs import PoolTarget, build_node_job, build_pair_job
-from rayhelm.probe.objects import build_setup
-from rayhelm.probe.policy import POLICY
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
-from rayhelm.spec.worker_images import name_worker_image
-from rayhelm.values.build.platform import build_platform_values
-from unit.fleets import load
+from shared.fleets import load
 
 Object = dict[str, Any]
 IMAGES = ["rayproject/ray-llm:2.60.0-py312-cu130"]

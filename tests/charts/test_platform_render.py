@@ -5,7 +5,7 @@ from typing import Any
 from charts import kit
 from charts.kit import only
 from charts.oracles import built_in
-from rayhelm.versions import versions
+from rayhelm.facts.versions import versions
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 import yaml
 
 from charts.kit import VALUES, rendered
-from rayhelm.charts.helm import charts_dir
-from rayhelm.versions import versions
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.facts.versions import versions
 
 EXAMPLES = sorted(f"platform/{path.stem}" for path in (VALUES / "platform").glob("*.yaml"))
 ABOUT = yaml.safe_load((charts_dir() / "platform/Chart.yaml").read_text())

@@ -8,7 +8,7 @@ import yaml
 
 from charts.each_chart import Chart, Values, chart_of
 from charts.kit import HELMS, Object, example, over
-from rayhelm.charts.rules import POD_PATHS
+from rayhelm.deploy.charts.rules import POD_PATHS
 from rayhelm.errors import FleetError
 
 SETTINGS: Values = {

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from charts.kit import only, parsed
-from rayhelm.charts.helm import charts_dir, render
+from rayhelm.deploy.charts.helm import charts_dir, render
 
 EXAMPLE = charts_dir() / "quickstart/examples/llama-8b.yaml"
 

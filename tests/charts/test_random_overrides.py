@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from charts.kit import over
-from rayhelm.charts.helm import charts_dir
-from rayhelm.charts.rules import rules
+from deploy.test_overrides import text
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.charts.rules import rules
+from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import FleetError, Problem
-from rayhelm.render.files import render_loaded_fleet
-from rayhelm.values.emit import select_changed
-from unit.fleets import load
-from unit.test_overrides import text
+from shared.fleets import load
 
 PARTS = {"ray-service": "service", "gateway": "gateway", "platform": "cluster"}
 JUNK = (None, True, -1, 1.5, "x", "", [], {}, [1], {"a": 1}, {1: 2}, ["x", {"y": None}], "a" * 300, "ü", 10**17)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from charts.kit import chat, llm_config, only, over, rendered, serve_config
-from rayhelm.local.serve_config import check_serve_config
+from rayhelm.check.lint.serve_config import check_serve_config
 
 PIN = "0123456789abcdef0123456789abcdef01234567"
 LORA = {

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from charts.kit import EXAMPLES, ray_service, serve_config
-from rayhelm.catalog.engine_arguments import load_argument_schema
-from rayhelm.charts.helm import template
-from rayhelm.local.serve_config import check_serve_config
-from rayhelm.render.files import render_fleet
-from rayhelm.values.emit import select_changed
-from rayhelm.values.ray_service.accelerators import AcceleratorType
+from rayhelm.check.lint.serve_config import check_serve_config
+from rayhelm.deploy.charts.helm import template
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.deploy.values.emit import select_changed
+from rayhelm.deploy.values.ray_service.accelerators import AcceleratorType
+from rayhelm.facts.engine_arguments import load_argument_schema
 from shared.vllm_examples import EXAMPLES as VLLM_EXAMPLES
 
 pytestmark = pytest.mark.serve

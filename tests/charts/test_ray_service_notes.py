@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from charts.kit import HELMS, example, over
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import yaml
 
 from charts.each_chart import chart_of
 from charts.kit import HELMS
-from rayhelm.lint.manifests import lint_manifests
+from rayhelm.check.lint.manifests import lint_manifests
 
 
 def smallest_of_readme(name):

@@ -5,10 +5,10 @@ import pytest
 from charts.kit import example, only, over, parsed, rendered
 from charts.unguarded import unguarded_chart
 from cluster.kit.refused import CHART, cases, table
-from rayhelm.charts.helm import render
-from rayhelm.charts.rules import rules
+from rayhelm.check.lint.serve_config import check_serve_config
+from rayhelm.deploy.charts.helm import render
+from rayhelm.deploy.charts.rules import rules
 from rayhelm.errors import FleetError
-from rayhelm.local.serve_config import check_serve_config
 
 RULES = rules(CHART)
 CASES = [pytest.param(rule, case, id=f"{rule}-{name.replace(' ', '-')}") for rule, name, case in cases()]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from charts.kit import ENGINE_QUEUE, INGRESS_ON_CPUS, chat, cluster, llm_config, over, serve_config, worker
-from rayhelm.local.serve_config import check_serve_config
+from rayhelm.check.lint.serve_config import check_serve_config
 
 STAYS = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 

@@ -9,8 +9,8 @@ from kubernetes_validate.utils import SchemaNotFoundError
 from charts.kit import EXAMPLES, kinds, pods, ray_service, rendered
 from charts.oracles import built_in, crd_validator
 from charts.pod_security import violations
-from rayhelm.charts.helm import charts_dir
-from rayhelm.versions import versions
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.facts.versions import versions
 
 OTHERS = {"RayService", "PodMonitor"}
 ABOUT = yaml.safe_load((charts_dir() / "ray-service/Chart.yaml").read_text())

@@ -8,10 +8,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from charts.kit import HELMS, example, only, over, parsed, rendered
-from rayhelm.charts.helm import render
-from rayhelm.charts.shape import keys
+from rayhelm.deploy.charts.helm import render
+from rayhelm.deploy.charts.shape import keys
+from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import FleetError
-from rayhelm.values.ray_service import RayServiceValues
 
 WHOLE = over(
     example("everything"),

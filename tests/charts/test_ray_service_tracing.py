@@ -3,7 +3,7 @@
 import pytest
 
 from charts.kit import cluster, env, llm_config, over
-from rayhelm.local.tracing import SERVICE, build_trace_environment
+from rayhelm.run.local.tracing import SERVICE, build_trace_environment
 
 ENDPOINT = "http://otel-collector.observability:4317"
 TRACED = {

@@ -5,9 +5,9 @@ import re
 import yaml
 
 from charts.kit import example, only, over, parsed
-from rayhelm.charts.helm import charts_dir, render
-from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.versions import versions
+from rayhelm.deploy.charts.helm import charts_dir, render
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.facts.versions import versions
 
 CHART = charts_dir() / "ray-service"
 

@@ -13,7 +13,7 @@ import yaml
 
 from charts.kit import HELMS, parsed
 from rayhelm import __version__
-from rayhelm.charts.helm import charts_dir, render
+from rayhelm.deploy.charts.helm import charts_dir, render
 from shared.registry import package_charts, push, serve_registry
 
 PASSPHRASE = "of a test"

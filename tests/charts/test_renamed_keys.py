@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 
 from charts.each_chart import CHARTS, Chart, Values, chart_of
 from charts.kit import HELMS, example, over
-from rayhelm.charts.generate import generated
-from rayhelm.charts.helm import charts_dir, render
-from rayhelm.charts.schema import values_schema
+from ci.chart_files import generated
+from rayhelm.deploy.charts.helm import charts_dir, render
+from rayhelm.deploy.charts.schema import values_schema
 from rayhelm.errors import FleetError, Problem
-from rayhelm.renamed import Renamed, renamed
+from rayhelm.facts.renamed import Renamed, renamed
 
 OLD_VALUE = "the old value"
 ROWS = [pytest.param(chart, row, id=f"{chart}-{row.old}") for chart in CHARTS for row in renamed(chart.name)]

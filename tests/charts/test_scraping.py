@@ -9,9 +9,9 @@ import yaml
 from charts import kit
 from charts.kit import only, over
 from charts.oracles import validator_of
-from rayhelm.admission.manifests import read_manifests
+from rayhelm.check.admission.manifests import read_manifests
+from rayhelm.check.lint import scraping
 from rayhelm.errors import MissingError, Problem
-from rayhelm.lint import scraping
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]

@@ -7,7 +7,7 @@ import yaml
 
 from charts.kit import VALUES, over, rendered, serve_config
 from charts.kit import ray_service as render_ray_service
-from rayhelm.charts.helm import template
+from rayhelm.deploy.charts.helm import template
 from rayhelm.errors import FleetError
 
 TLS = {"serve": {"tls": {"secretName": "chat-serve-tls"}}}

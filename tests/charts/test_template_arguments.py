@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from charts.kit import HELMS, example
-from rayhelm.charts.helm import charts_dir, render
+from rayhelm.deploy.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError
 
 DEFINE = re.compile(r'\{\{-? define "([^"]+)"')

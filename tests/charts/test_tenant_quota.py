@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from charts.kit import example, over
-from rayhelm.charts.helm import template
+from rayhelm.deploy.charts.helm import template
 
 
 def render(overlay: dict[str, Any] | None = None) -> list[dict[str, Any]]:

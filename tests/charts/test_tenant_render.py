@@ -7,7 +7,7 @@ import pytest
 from charts import kit
 from charts.kit import EXAMPLES as SERVICES
 from charts.kit import only, pods
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 Object = dict[str, Any]
 ISOLATION = {

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from charts.kit import HERE, VALUES, over, rendered
-from rayhelm.charts.helm import charts_dir
-from rayhelm.versions import versions
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.facts.versions import versions
 
 EXAMPLES = sorted(f"tenant/{path.stem}" for path in (VALUES / "tenant").glob("*.yaml"))
 ABOUT = yaml.safe_load((charts_dir() / "tenant/Chart.yaml").read_text())

@@ -3,9 +3,9 @@
 from typing import Any
 
 from charts.kit import example, parsed
-from rayhelm.catalog import load_catalog
-from rayhelm.charts.helm import render
-from rayhelm.values.tenant.quota import GPU_RESOURCES
+from rayhelm.deploy.charts.helm import render
+from rayhelm.deploy.values.tenant.quota import GPU_RESOURCES
+from rayhelm.facts import load_catalog
 
 
 def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 __all__ = ["unguarded_chart"]
 
@@ -11,7 +11,7 @@ REFUSES = r'{{- fail (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) }}
 
 
 def unguarded_chart(folder: Path) -> str:
-    """A copy of the chart in `folder`, as a path that `rayhelm.charts.helm.render` takes."""
+    """A copy of the chart in `folder`, as a path that `rayhelm.deploy.charts.helm.render` takes."""
     copy = folder / "ray-service"
     shutil.copytree(charts_dir() / "ray-service", copy)
     (copy / "values.schema.json").unlink()

@@ -10,8 +10,8 @@ import pytest
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.fleets import priority_classes
 from cluster.kit.helm import Helm
-from rayhelm.render.files import render_fleet
-from rayhelm.values.emit import select_changed
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.deploy.values.emit import select_changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 NODES, GPUS = 125, 8

@@ -11,7 +11,7 @@ from attacks.kit.objects import ATTACKS, NAMESPACE, RULES, Attack, Object, build
 from cluster.kit.cluster import Cluster
 from cluster.kit.policies import MEMBER_RIGHTS, Answer, Asked
 from cluster.kit.wait import eventually
-from rayhelm.charts.helm import template
+from rayhelm.deploy.charts.helm import template
 
 OFF = "attacks.example.com/off"
 """Label of a namespace of these tests: the rule that is off there."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cluster.kit.bare import bare, needs_own_control_plane
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import list_members
 from testbed.control_plane import ControlPlane, Home, home
 from testbed.control_plane.down import alive

@@ -10,11 +10,11 @@ from cluster.edits.template import build_nodes
 from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
 from cluster.kit.wait import eventually
-from rayhelm.cluster.reader import ClusterReader, connect
-from rayhelm.diff.compare import compare_sides
-from rayhelm.diff.read_live import read_live
-from rayhelm.diff.report import DiffReport
-from rayhelm.diff.side import RAY_SERVICE, Side, SideRelease
+from rayhelm.check.diff.compare import compare_sides
+from rayhelm.check.diff.read_live import read_live
+from rayhelm.check.diff.report import DiffReport
+from rayhelm.check.diff.side import RAY_SERVICE, Side, SideRelease
+from rayhelm.live.cluster.reader import ClusterReader, connect
 
 NAME = "edited"
 

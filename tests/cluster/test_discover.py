@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from cluster.kit.cluster import Cluster
+from shared.fleets import load
 from testbed.nodes import simulated
-from unit.fleets import load
 
 FLEET = Path(__file__).parents[2] / "values/three-tiers/fleet.yaml"
 ROLE = {"name": "lists-nodes"}

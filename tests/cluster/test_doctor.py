@@ -21,16 +21,15 @@ from cluster.kit.fleets import VALUES, Fleet
 from cluster.kit.plants import plant
 from cluster.kit.standing import Standing, install_fleet
 from cluster.kit.wait import eventually
-from rayhelm.cluster.reader import ClusterReader, ForbiddenError, connect
-from rayhelm.cluster.recorded import Recording
-from rayhelm.doctor.chart_values import build_values
-from rayhelm.doctor.check import load_checks
-from rayhelm.doctor.facts import Facts
-from rayhelm.doctor.finding import CheckState, DoctorReport
-from rayhelm.doctor.plant import Plant
-from rayhelm.doctor.run import run_checks
-from rayhelm.render.files import Rendered, render_fleet
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.live.cluster.reader import ClusterReader, ForbiddenError, connect
+from rayhelm.live.cluster.recorded import Recording
+from rayhelm.live.doctor.chart_values import build_values
+from rayhelm.live.doctor.facts import Facts
+from rayhelm.live.doctor.finding import CheckState, DoctorReport
+from rayhelm.live.doctor.run import run_checks
 from shared.doctor_recording import write_recording
+from shared.plant import Plant, load_plants
 from testbed.control_plane.kubeconfig import with_token
 
 FLEET = Fleet("two-workstations", "main")
@@ -38,8 +37,8 @@ DOCTOR = "platform-doctor"
 """Its objects, which chart platform makes by value."""
 PLANTS = [
     pytest.param(name, fault, id=f"{name}-{index}")
-    for name, check in load_checks().items()
-    for index, fault in enumerate(check.plants)
+    for name, faults in load_plants().items()
+    for index, fault in enumerate(faults)
     if not fault.is_only_recorded
 ]
 
@@ -172,7 +171,7 @@ def test_no_finding_shows_the_content_of_a_secret(ill: DoctorReport) -> None:
 
 
 def test_account_reads_no_other_secret_and_changes_nothing(patient: Patient, healthy: DoctorReport) -> None:
-    from rayhelm.cluster.kinds import SECRETS
+    from rayhelm.live.cluster.kinds import SECRETS
 
     reader = connect(kubeconfig=patient.kubeconfig)
     with pytest.raises(ForbiddenError):

@@ -10,7 +10,7 @@ import yaml
 from charts.kit import EXAMPLES
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.examples import rendered, values_of
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.live.cluster.kubectl import KubectlError
 
 UNKNOWN = {"spec.suspend", "spec.rayClusterConfig.workerGroupSpecs[0].priority"}
 """Fields of KubeRay 1.7.0 that an older one does not know, as the API server calls them."""

@@ -14,8 +14,8 @@ from cluster.kit.policies import Answer, Asked, in_force
 from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents, previous_objects
-from rayhelm.charts.helm import template
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.deploy.charts.helm import template
+from rayhelm.live.cluster.kubectl import KubectlError
 
 OPEN: dict[str, str] = {}
 """Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""

@@ -9,15 +9,15 @@ import pytest
 
 from cluster.kit.cluster import Cluster
 from cluster.kit.wait import eventually
-from rayhelm.catalog import load_catalog
-from rayhelm.cluster.kinds import CONFIG_MAPS, JOBS, SECRETS
-from rayhelm.cluster.reader import ForbiddenError, ReadError
-from rayhelm.cluster.writer import ClusterWriter, connect_writer
-from rayhelm.probe.jobs import PoolTarget, build_node_job, build_pair_job
-from rayhelm.probe.objects import ACCOUNT, NAMESPACE, build_setup
-from rayhelm.probe.policy import POLICY
+from rayhelm.facts import load_catalog
+from rayhelm.live.cluster.kinds import CONFIG_MAPS, JOBS, SECRETS
+from rayhelm.live.cluster.reader import ForbiddenError, ReadError
+from rayhelm.live.cluster.writer import ClusterWriter, connect_writer
+from rayhelm.live.probe.jobs import PoolTarget, build_node_job, build_pair_job
+from rayhelm.live.probe.objects import ACCOUNT, NAMESPACE, build_setup
+from rayhelm.live.probe.policy import POLICY
+from shared.fleets import load
 from testbed.control_plane.kubeconfig import with_token
-from unit.fleets import load
 
 Object = dict[str, Any]
 IMAGE = "registry.example/ray:1"

@@ -20,9 +20,9 @@ from cluster.kit.place import Testbed
 from cluster.kit.prometheus_operator import SELECTED, Operator, operator
 from cluster.kit.small import Small
 from cluster.kit.wait import eventually
-from rayhelm.charts.helm import charts_dir
-from rayhelm.observability.queries import conditions
-from rayhelm.observability.queries.scope import Scope
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.observe.queries import conditions
+from rayhelm.observe.queries.scope import Scope
 from rayhelm.processes import find_free_port
 
 PLACE = Small("scraped")

@@ -11,7 +11,7 @@ from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
 from cluster.kit.wait import eventually
 from rayhelm import __version__
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from shared.registry import package_charts, push, serve_registry
 
 

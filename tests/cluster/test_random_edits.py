@@ -1,7 +1,7 @@
 """Random edits of a RayService: the real operator does what the forecast says.
 
 The first edits of the seed run here. RAYHELM_VERIFY_DIFF=1 (`make verify-diff`) makes all and writes the result, which
-tests/unit/test_forecast_random.py compares with the forecast.
+tests/check/test_forecast_random.py compares with the forecast.
 """
 
 import os

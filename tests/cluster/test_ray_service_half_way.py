@@ -13,7 +13,7 @@ from cluster.kit.helm import Helm, Refused
 from cluster.kit.releases import Release, Values
 from cluster.kit.stillness import touches
 from cluster.kit.wait import eventually
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.live.cluster.kubectl import KubectlError
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,17 +15,17 @@ import pytest
 from cluster.kit.bare import bare
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
-from rayhelm.charts.helm import charts_dir
-from rayhelm.cluster.kubectl import Kubectl
-from rayhelm.rehearsal import record
-from rayhelm.rehearsal.checks import list_namespaces, render_objects
-from rayhelm.rehearsal.cluster_session import ClusterSession
-from rayhelm.rehearsal.external import remove_external
-from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.rehearsal.without_gpus import build_stand_ins
-from rayhelm.render.files import render_fleet
-from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.ray_service.image import RayImage
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.deploy.values.ray_service.image import RayImage
+from rayhelm.live.cluster.kubectl import Kubectl
+from rayhelm.run.rehearsal import record
+from rayhelm.run.rehearsal.checks import list_namespaces, render_objects
+from rayhelm.run.rehearsal.cluster_session import ClusterSession
+from rayhelm.run.rehearsal.external import remove_external
+from rayhelm.run.rehearsal.load import NAMESPACE
+from rayhelm.run.rehearsal.without_gpus import build_stand_ins
+from rayhelm.run.standin.cluster import StandInCluster
 from testbed.nodes import cpu_nodes, uniform
 from testbed.tools import program
 

@@ -10,7 +10,7 @@ from cluster.kit.helm import Helm
 from cluster.kit.releases import Chart, Release, other_than, released
 from cluster.kit.stillness import at_rest, touches
 from cluster.kit.wait import eventually, stays
-from rayhelm.charts.helm import render
+from rayhelm.deploy.charts.helm import render
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -18,8 +18,8 @@ from cluster.kit.helm import Helm
 from cluster.kit.metrics import Adapter, Exposition, Prometheus, adapter, exposition, prometheus
 from cluster.kit.place import Testbed
 from cluster.kit.wait import PATIENCE, eventually
-from rayhelm.catalog.metrics import load_metrics
-from rayhelm.catalog.scaling import load_scaling_rules
+from rayhelm.facts.metrics import load_metrics
+from rayhelm.facts.scaling import load_scaling_rules
 from rayhelm.processes import find_free_port
 from testbed.nodes import cpu_nodes
 

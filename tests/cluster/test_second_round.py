@@ -16,8 +16,8 @@ from cluster.kit.policies import TOLD
 from cluster.kit.tenants import Person, Tenant, tenant
 from cluster.kit.wait import eventually
 from policies.kit.cases import FOLDER, NAMES, documents
-from rayhelm.admission.policy import PLURALS
-from rayhelm.charts.helm import template
+from rayhelm.check.admission.policy import PLURALS
+from rayhelm.deploy.charts.helm import template
 
 METHODS = {"create": "POST", "patch": "PATCH", "apply": "PATCH", "replace": "PUT", "delete": "DELETE"}
 FORMS = {"apply": "application/apply-patch+yaml"}

@@ -13,7 +13,7 @@ from cluster.kit.helm import Helm
 from cluster.kit.small import Small
 from cluster.kit.tenants import Person, Tenant, tenant
 from cluster.kit.wait import eventually
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.live.cluster.kubectl import KubectlError
 
 PLACE = Small("tenants")
 TWO_GPUS = {"workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 2}}}

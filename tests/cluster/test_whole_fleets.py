@@ -12,8 +12,8 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.references import missing_references
 from cluster.kit.standing import Standing, install_fleet
 from cluster.kit.wait import eventually
-from rayhelm.admission.policy import load_chart_policies
-from rayhelm.render.releases import Release
+from rayhelm.check.admission.policy import load_chart_policies
+from rayhelm.deploy.render.releases import Release
 
 ANOTHER_POD = {"head": {"tmpSize": "11Gi"}}
 """An edit of values for which KubeRay builds a second cluster."""

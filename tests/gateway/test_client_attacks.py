@@ -8,7 +8,7 @@ import pytest
 from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams, tenant
 from gateway.kit.connection import build_request
 from gateway.kit.hostile import assert_unaffected, exchange
-from rayhelm.values.gateway.limits import RefusedField
+from rayhelm.deploy.values.gateway.limits import RefusedField
 
 CHAT, COMPLETION, EMBEDDING, UPLOAD = (
     "/v1/chat/completions",

@@ -17,7 +17,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from gateway.kit import minimal_values, model, start_gateway, start_upstreams
 from gateway.kit.connection import build_request
 from gateway.kit.hostile import assert_unaffected
-from rayhelm.values.gateway.limits import RefusedField
+from rayhelm.deploy.values.gateway.limits import RefusedField
 
 PATH = "/whisper/v1/audio/transcriptions"
 FIELDS = get_args(RefusedField)

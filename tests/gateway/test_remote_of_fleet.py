@@ -10,12 +10,12 @@ from gateway.kit.pair import Side, tls_files
 from gateway.kit.process import hash_key, start_gateway
 from gateway.kit.upstream import Upstream, start_upstreams
 from gateway.kit.values import Values
+from rayhelm.deploy.compose.gateway import build_gateways
+from rayhelm.deploy.compose.ray_service import build_ray_service_values
+from rayhelm.deploy.values.emit import select_changed
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
-from rayhelm.values.build.gateway import build_gateways
-from rayhelm.values.build.ray_service import build_ray_service_values
-from rayhelm.values.emit import select_changed
 from shared.ports import reserve_port
 
 FLEET = """\

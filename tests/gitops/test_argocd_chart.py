@@ -12,8 +12,8 @@ from charts.each_chart import CHARTS, chart_of
 from charts.kit import example, over, rendered
 from charts.oracles import validator_of
 from gitops.lua import CUSTOMIZATIONS, KINDS
-from rayhelm.charts.argocd import load_allowed_kinds
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.argocd import load_allowed_kinds
+from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import MissingError
 from testbed.tools.crds import crd_files
 

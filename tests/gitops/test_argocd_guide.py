@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from rayhelm.charts.helm import template
-from rayhelm.doctor.references import find_pod_specs, list_references
-from rayhelm.lint.fleet import check_fleet
-from rayhelm.render.files import Rendered, build_manifests, render_fleet
-from rayhelm.values.emit import select_changed
+from rayhelm.check.lint.fleet import check_fleet
+from rayhelm.deploy.charts.helm import template
+from rayhelm.deploy.render.files import Rendered, build_manifests, render_fleet
+from rayhelm.deploy.values.emit import select_changed
+from rayhelm.live.doctor.references import find_pod_specs, list_references
 
 GUIDE = (Path(__file__).parents[2] / "docs/tasks/deliver-with-argocd.md").read_text()
 Object = dict[str, Any]

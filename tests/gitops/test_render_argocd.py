@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 import yaml
 
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.values.argocd import ArgocdValues
+from rayhelm.deploy.values.platform import PlatformValues
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.errors import FleetError
-from rayhelm.render.files import build_files, render_loaded_fleet
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
-from rayhelm.values.argocd import ArgocdValues
-from rayhelm.values.platform import PlatformValues
-from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.tenant import TenantValues
-from rayhelm.versions import get_kuberay_namespace, versions
-from unit.command import run
+from rayhelm.facts.versions import get_kuberay_namespace, versions
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
+from shared.command import run
 
 FLEETS = charts_dir().parent / "values"
 GITOPS = {"repository": {"url": "https://git.example.com/ai/fleets.git", "path": "acme"}, "charts": {"path": "charts"}}

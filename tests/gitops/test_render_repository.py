@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gitops.test_render_argocd import FLEETS, GITOPS
-from unit.command import Answer, run
+from shared.command import Answer, run
 
 URL = "https://git.example.com/ai/fleets.git"
 Render = Callable[..., Answer]

@@ -7,10 +7,10 @@ import pytest
 from network.kit.compare import find_allowed, find_differences
 from network.kit.releases import render_one, render_release
 from network.kit.world import Pod, World, world_of
-from rayhelm.charts.helm import charts_dir
-from rayhelm.render.files import render_loaded_fleet
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
 
 FLEET = charts_dir().parent / "values/two-workstations/fleet.yaml"
 """Its one tenant, `lab`, owns the service."""

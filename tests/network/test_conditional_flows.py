@@ -8,7 +8,7 @@ import pytest
 from network.kit.compare import find_allowed, find_differences, find_expected
 from network.kit.releases import render_one
 from network.kit.world import Pod, World, world_of
-from rayhelm.network import load_chart_flows
+from rayhelm.deploy.network import load_chart_flows
 
 Values = Mapping[str, Any]
 OPERATOR = "kuberay-system with app.kubernetes.io/component=kuberay-operator"

@@ -8,8 +8,8 @@ from network.kit.analyzer import Block, list_connections
 from network.kit.compare import find_allowed
 from network.kit.releases import FLEETS, Fleet, fleet_world, render_one, render_release
 from network.kit.world import Pod, World, world_of
-from rayhelm.charts.helm import charts_dir
-from rayhelm.render.files import render_fleet
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.render.files import render_fleet
 
 JOINED = ("three-tiers", "two-clusters")
 """Fleets whose gateways forward requests to each other."""

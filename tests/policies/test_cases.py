@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from policies.kit.cases import BREAKS, CASES, FOLDER, NAMES, Case, asked, case, documents, namespace, policies
-from rayhelm.admission.evaluate import MESSAGE, evaluate_policies
-from rayhelm.spec.yaml_nodes import Loader
+from rayhelm.check.admission.evaluate import MESSAGE, evaluate_policies
+from rayhelm.fleet.yaml_nodes import Loader
 
 Object = dict[str, Any]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from policies.kit.cases import case, namespace, policies
-from rayhelm.admission.evaluate import evaluate_policies
-from rayhelm.admission.policy import AdmissionPolicy
+from rayhelm.check.admission.evaluate import evaluate_policies
+from rayhelm.check.admission.policy import AdmissionPolicy
 
 Object = dict[str, Any]
 

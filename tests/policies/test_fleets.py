@@ -9,13 +9,13 @@ import pytest
 from charts import kit
 from charts.kit import EXAMPLES, FLEETS, pods
 from policies.kit.cases import namespace
-from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
-from rayhelm.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
-from rayhelm.charts.helm import charts_dir, template
-from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
-from rayhelm.render.releases import Release
-from rayhelm.spec.load import load_fleet
-from rayhelm.values.emit import select_changed
+from rayhelm.check.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
+from rayhelm.check.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
+from rayhelm.deploy.charts.helm import charts_dir, template
+from rayhelm.deploy.render.files import Rendered, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.releases import Release
+from rayhelm.deploy.values.emit import select_changed
+from rayhelm.fleet.load import load_fleet
 
 Object = dict[str, Any]
 

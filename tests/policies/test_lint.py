@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from policies.kit.cases import CASES, FOLDER, NAMES, case, documents, previous_objects, rules_of
-from rayhelm.charts.helm import charts_dir, render
+from rayhelm.check.lint.fleet import lint_fleet
+from rayhelm.check.lint.manifests import lint_manifests
+from rayhelm.deploy.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError, Problem
-from rayhelm.lint.fleet import lint_fleet
-from rayhelm.lint.manifests import lint_manifests
-from unit.command import run
+from shared.command import run
 
 Object = dict[str, Any]
 

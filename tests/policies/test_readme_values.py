@@ -10,8 +10,8 @@ import yaml
 
 from charts.each_chart import CHARTS, Chart, Values, chart_of
 from charts.kit import Object, pods
-from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, find_namespace, index_namespaces
-from rayhelm.admission.policy import AdmissionPolicy, read_policies
+from rayhelm.check.admission.evaluate import PolicyViolation, evaluate_policies, find_namespace, index_namespaces
+from rayhelm.check.admission.policy import AdmissionPolicy, read_policies
 
 
 def smallest(chart: Chart) -> Values:

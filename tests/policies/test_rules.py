@@ -8,9 +8,9 @@ import pytest
 from charts.kit import example, over, parsed, pods
 from charts.unguarded import unguarded_chart
 from policies.kit.cases import namespace, policies
-from rayhelm.admission.evaluate import evaluate_policies
-from rayhelm.charts.helm import render
-from rayhelm.charts.rules import rules
+from rayhelm.check.admission.evaluate import evaluate_policies
+from rayhelm.deploy.charts.helm import render
+from rayhelm.deploy.charts.rules import rules
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from charts import kit
-from rayhelm.catalog.scaling import load_scaling_rules
+from rayhelm.facts.scaling import load_scaling_rules
 from scaling.kit import GATEWAY, SERVICES, Answer, Series, answers, asked, check_expressions, check_scrapes, numbers
 
 CHAT = {"namespace": "search", "rayhelm_dev_service": "chat"}

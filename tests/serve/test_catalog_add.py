@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.huggingface import read_config
 from rayhelm.errors import FleetError
-from rayhelm.local.model_record import build_record
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.huggingface import read_config
+from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.memory.gpu_memory import count_rotary_table, count_stage_weights
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.load import load_fleet
+from rayhelm.run.local.model_record import build_record
 
 pytestmark = pytest.mark.serve
 

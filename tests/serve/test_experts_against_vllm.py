@@ -2,9 +2,9 @@
 
 import pytest
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts import load_catalog
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.gpu_memory import count_stage_weights
 
 pytestmark = pytest.mark.serve

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.huggingface import read_config
-from rayhelm.catalog.model import Checkpoint, Recurrence
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.huggingface import read_config
+from rayhelm.facts.model import Checkpoint, Recurrence
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
 from rayhelm.planner.memory.recurrent_state import count_state_bytes
 
 pytestmark = pytest.mark.serve
 
-FOLDER = Path(__file__).parents[1] / "unit/architecture_configs"
+FOLDER = Path(__file__).parents[1] / "facts/architecture_configs"
 CASES = [
     ("Qwen--Qwen3.5-35B-A3B", 1),
     ("Qwen--Qwen3.5-27B", 2),

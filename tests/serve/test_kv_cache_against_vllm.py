@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts import load_catalog
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import split_layers

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from rayhelm.fleet.measurements import NodeMeasurement, PairMeasurement
 from rayhelm.processes.ports import find_free_port
 from rayhelm.runtime import measure_hardware
-from rayhelm.spec.measurements import NodeMeasurement, PairMeasurement
 
 pytestmark = pytest.mark.serve
 PATIENCE = 300

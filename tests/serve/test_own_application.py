@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 import yaml
 
-from rayhelm.lint.fleet import check_fleet
+from rayhelm.check.lint.fleet import check_fleet
+from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.load import load_fleet
 
 pytestmark = pytest.mark.serve
 

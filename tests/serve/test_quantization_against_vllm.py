@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.catalog._quantized import _METHODS
-from rayhelm.catalog.engines import QuantizationLimit, find_engine
-from rayhelm.versions import versions
+from rayhelm.facts._quantized import _METHODS
+from rayhelm.facts.engines import QuantizationLimit, find_engine
+from rayhelm.facts.versions import versions
 
 pytestmark = pytest.mark.serve
 

@@ -22,9 +22,9 @@ from gateway.kit.certificates import create_client_context, issue, write_ca
 from gateway.kit.process import GatewayProcess, start_gateway
 from gateway.kit.values import Values, tenant
 from rayhelm import processes
-from rayhelm.local import ray_cluster
-from rayhelm.local.client import ServeApi
-from rayhelm.local.state import EndpointState
+from rayhelm.run.local import ray_cluster
+from rayhelm.run.local.client import ServeApi
+from rayhelm.run.local.state import EndpointState
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import pytest
 
-from rayhelm.standin.checkpoint import write_checkpoint
+from rayhelm.run.standin.checkpoint import write_checkpoint
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient

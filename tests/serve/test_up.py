@@ -25,10 +25,10 @@ import psutil
 import pytest
 
 from rayhelm import processes
-from rayhelm.local.state import EndpointState
 from rayhelm.processes.find import list_shared_memory
 from rayhelm.processes.mark import has_ended
-from rayhelm.standin.idefics3 import IMAGE_TOKENS
+from rayhelm.run.local.state import EndpointState
+from rayhelm.run.standin.idefics3 import IMAGE_TOKENS
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
@@ -215,7 +215,7 @@ def test_share_imports_forks_engines_of_the_fork_server(up: Up) -> None:
 
 def is_forked(process: psutil.Process) -> bool:
     """Whether a process is a child of the fork server."""
-    return processes.read_command(psutil.Process(process.ppid()))[1:3] == ["-m", "rayhelm.local.fork_server"]
+    return processes.read_command(psutil.Process(process.ppid()))[1:3] == ["-m", "rayhelm.run.local.fork_server"]
 
 
 def test_chat_request_is_answered(up: Up) -> None:

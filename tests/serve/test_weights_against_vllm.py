@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.huggingface import read_config
-from rayhelm.local.engine_classes import BATCH, build
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.huggingface import read_config
 from rayhelm.planner.memory.gpu_memory import count_rotary_table, count_stage_weights
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.run.local.engine_classes import BATCH, build
 
 pytestmark = pytest.mark.serve
 
-FOLDER = Path(__file__).parents[1] / "unit/architecture_configs"
+FOLDER = Path(__file__).parents[1] / "facts/architecture_configs"
 CONTEXT = 4096
 
 

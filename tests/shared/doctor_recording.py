@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["FILE", "read_recording", "write_recording"]
 
-FILE = Path(__file__).parents[1] / "unit/data/doctor-two-workstations.json"
+FILE = Path(__file__).parent / "data/doctor-two-workstations.json"
 _KEPT = {
     *("apiservices", "deployments", "endpointslices", "jobs", "namespaces", "nodes", "persistentvolumeclaims"),
     *("poddisruptionbudgets", "pods", "rayclusters", "rayservices", "resourcequotas", "services", "v1", "version"),

@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from rayhelm.charts import helm
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts import helm
+from rayhelm.deploy.charts.helm import charts_dir
 
 __all__ = ["HelmCache"]
 
@@ -40,7 +40,7 @@ Listing = tuple[tuple[str, int, int], ...]
 
 
 class HelmCache:
-    """Replaces `rayhelm.charts.helm.run_helm`."""
+    """Replaces `rayhelm.deploy.charts.helm.run_helm`."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field, TypeAdapter
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = [
     "PageCommand",

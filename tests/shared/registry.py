@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from rayhelm import __version__
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.processes import create_run_id, start, stop_run, wait_until
 from shared.built import built_program
 from shared.ports import reserve_port

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from rayhelm.catalog.metrics import load_exporters
 from rayhelm.cli.output import console
 from rayhelm.errors import RayhelmError
-from rayhelm.local.prometheus import find_prometheus
+from rayhelm.facts.metrics import load_exporters
+from rayhelm.run.local.prometheus import find_prometheus
 from testbed.live_metrics.catalog.compare import Change, compare_exporters
 from testbed.live_metrics.catalog.run import record_phases
 from testbed.live_metrics.catalog.scrapes import Phases

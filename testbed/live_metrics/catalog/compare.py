@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rayhelm.catalog.metrics import Availability, Exporter, Metric
+from rayhelm.facts.metrics import Availability, Exporter, Metric
 from testbed.live_metrics.catalog.scrapes import Phases, Scraped
 
 __all__ = ["Change", "compare_exporters", "file_of"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from rayhelm.catalog.metrics import Metric
+from rayhelm.facts.metrics import Metric
 from testbed.live_metrics.catalog.compare import Change
 
 __all__ = ["apply_changes"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rayhelm.errors import RayhelmError
-from rayhelm.local.prometheus import find_prometheus
+from rayhelm.run.local.prometheus import find_prometheus
 from testbed.live_metrics.endpoint import serve
 from testbed.live_metrics.recording.recorded import FLEET, RECORDED
 from testbed.live_metrics.recording.run import PHASES, record

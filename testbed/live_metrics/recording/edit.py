@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from rayhelm.catalog.metrics import load_metrics
-from rayhelm.observability.promql import find_metric
+from rayhelm.facts.metrics import load_metrics
+from rayhelm.observe.promql import find_metric
 from testbed.live_metrics.recording.recorded import Recorded, Values, write_values
 
 __all__ = ["Run", "run_of"]

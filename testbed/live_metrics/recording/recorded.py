@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["FLEET", "RECORDED", "Phase", "Recorded", "Values", "load_recorded", "read_values", "write_values"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import packages_distributions, version
 
-from rayhelm.catalog.metrics import load_exporters, load_metrics
-from rayhelm.observability.bundled import load_bundled
-from rayhelm.observability.check import metrics_of
-from rayhelm.observability.rules import load_alerts, load_recordings
+from rayhelm.facts.metrics import load_exporters, load_metrics
+from rayhelm.observe.bundled import load_bundled
+from rayhelm.observe.check import metrics_of
+from rayhelm.observe.rules import load_alerts, load_recordings
 from testbed.live_metrics.endpoint import Endpoint, Series
 from testbed.live_metrics.load import send_load
 from testbed.live_metrics.recording.autoscaling import allow_replicas

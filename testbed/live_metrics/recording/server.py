@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import yaml
 
+from rayhelm.deploy.render.files import render_fleet
 from rayhelm.errors import RayhelmError
-from rayhelm.observability.check import metrics_of
-from rayhelm.observability.rules.files import build_rule_files
+from rayhelm.observe.check import metrics_of
+from rayhelm.observe.rules.files import build_rule_files
 from rayhelm.processes import create_run_id, find_free_port, start, stop_run, wait_until
-from rayhelm.render.files import render_fleet
 from testbed.live_metrics.recording.recorded import FLEET, Recorded
 from testbed.tools import program
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from rayhelm.observability.rules.alerts import Alert, AlertCase
-from rayhelm.observability.rules.runbooks import find_variables
+from rayhelm.observe.rules.alerts import Alert, AlertCase
+from rayhelm.observe.rules.runbooks import find_variables
 from shared.built import built_program
 
 __all__ = ["LABELS", "Case", "Samples", "case_of", "check_rules", "run_cases"]

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from policies.kit.cases import FOLDER, documents
-from rayhelm.admission.evaluate import MESSAGE
-from rayhelm.charts.helm import template
-from rayhelm.spec.yaml_nodes import Loader
+from rayhelm.check.admission.evaluate import MESSAGE
+from rayhelm.deploy.charts.helm import template
+from rayhelm.fleet.yaml_nodes import Loader
 
 __all__ = [
     "ATTACKS",

@@ -11,7 +11,7 @@ from cluster.edits.observation import Observation, Outcome, PodCounts, Progressi
 from cluster.edits.recorder import Event
 from cluster.edits.service_state import ServiceState, get_state, iterate_states
 from cluster.kit.cluster import Object
-from rayhelm.forecast.differences import FieldChange, list_changes
+from rayhelm.check.forecast.differences import FieldChange, list_changes
 from testbed.ray_stand_in.memory import Put as ReceivedPut
 
 __all__ = ["build_observation"]

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from rayhelm.charts.helm import Loader
-from rayhelm.closed import Closed
+from rayhelm.deploy.charts.helm import Loader
+from rayhelm.facts.closed import Closed
 
 __all__ = [
     "FOLDER",

@@ -12,7 +12,7 @@ from cluster.edits.observation import EditCase, Observation
 from cluster.edits.random_edits import generate_edits
 from cluster.edits.run import EditResults
 from cluster.kit.place import Testbed
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["COUNT", "FILE", "SEED", "RandomResult", "hash_inputs", "list_random_edits", "read_result", "write_result"]
 

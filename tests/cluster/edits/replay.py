@@ -6,7 +6,7 @@ from typing import Any
 
 from cluster.edits.observation import EditCase, EditStep
 from cluster.edits.patch import apply_patch
-from rayhelm.forecast.service import Forecast, LiveService, Surroundings, forecast_service, install
+from rayhelm.check.forecast.service import Forecast, LiveService, Surroundings, forecast_service, install
 
 __all__ = ["GATEWAY_CONTROLLER", "replay"]
 

@@ -8,7 +8,7 @@ import yaml
 from cluster.edits.cases import load_base_values
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.helm import Helm
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from testbed.nodes import cpu_nodes, uniform
 
 __all__ = ["build_nodes", "build_objects"]

@@ -12,7 +12,7 @@ from pykube import HTTPClient, KubeConfig
 
 from cluster.kit.cluster import Cluster
 from cluster.kit.place import Testbed, surroundings
-from rayhelm.cluster.kubectl import Kubectl
+from rayhelm.live.cluster.kubectl import Kubectl
 from rayhelm.processes import find_free_port
 from testbed.control_plane import ControlPlane, core, down, home
 from testbed.control_plane.home import Home, Record

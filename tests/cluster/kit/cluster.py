@@ -13,7 +13,7 @@ from pykube.objects import APIObject, object_factory
 
 from cluster.kit.place import Testbed
 from cluster.kit.wait import eventually
-from rayhelm.cluster.kubectl import Kubectl, KubectlError
+from rayhelm.live.cluster.kubectl import Kubectl, KubectlError
 from testbed.tools import program
 
 __all__ = ["RESTRICTED", "Cluster", "Object", "condition", "reason"]

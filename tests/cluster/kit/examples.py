@@ -6,7 +6,7 @@ import yaml
 
 from charts.kit import example, over
 from cluster.kit.cluster import Object
-from rayhelm.charts.helm import render
+from rayhelm.deploy.charts.helm import render
 
 __all__ = ["rendered", "values_of"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from cluster.kit.cluster import Object
-from rayhelm.charts.helm import charts_dir, template
-from rayhelm.render.files import Rendered, render_fleet
-from rayhelm.values.emit import select_changed
+from rayhelm.deploy.charts.helm import charts_dir, template
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.deploy.values.emit import select_changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 __all__ = ["Fleet", "fleet_clusters", "priority_classes"]

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 import testbed.tools
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 
 __all__ = ["Helm", "Refused"]
 

@@ -21,7 +21,7 @@ import yaml
 
 from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.wait import eventually
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.live.cluster.kubectl import KubectlError
 from rayhelm.processes import Process, create_run_id, start, stop_run
 from testbed.control_plane.kubeconfig import with_token
 from testbed.tools import program

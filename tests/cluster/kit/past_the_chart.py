@@ -12,8 +12,8 @@ from charts.kit import example, over
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.endings import Written
 from cluster.kit.refused import Case
-from rayhelm.charts.helm import render
-from rayhelm.cluster.kubectl import KubectlError
+from rayhelm.deploy.charts.helm import render
+from rayhelm.live.cluster.kubectl import KubectlError
 
 __all__ = ["Manuscript", "write"]
 

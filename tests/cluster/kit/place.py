@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.cluster.kubectl import Kubectl, KubectlError
+from rayhelm.live.cluster.kubectl import Kubectl, KubectlError
 from testbed.control_plane import ControlPlane, Home, down, home, up
 from testbed.control_plane.addons import NAMESPACE
 from testbed.ray_stand_in.client import RayStandIn

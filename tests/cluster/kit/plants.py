@@ -6,8 +6,8 @@ import json
 import yaml
 
 from cluster.kit.cluster import Cluster
-from rayhelm.cluster.kinds import Kind
-from rayhelm.doctor.plant import Change, Plant
+from rayhelm.live.cluster.kinds import Kind
+from shared.plant import Change, Plant
 
 __all__ = ["plant"]
 

@@ -10,7 +10,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
 from policies.kit.cases import CASES, FOLDER, NAMES, Case
 from policies.kit.cases import asked as violations_of
-from rayhelm.admission.policy import PLURALS
+from rayhelm.check.admission.policy import PLURALS
 
 __all__ = ["MEMBER", "MEMBER_RIGHTS", "Answer", "Asked", "in_force"]
 

@@ -9,8 +9,8 @@ import yaml
 from packaging.version import Version
 from pydantic import model_validator
 
-from rayhelm.charts.rules import Rule, rules
-from rayhelm.closed import Closed
+from rayhelm.deploy.charts.rules import Rule, rules
+from rayhelm.facts.closed import Closed
 
 __all__ = ["CHART", "DATA", "Asked", "Case", "Change", "Entry", "cases", "not_in", "table"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from charts.kit import example, over
 from cluster.kit.cluster import Object
 from cluster.kit.place import Testbed
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import parse_fleet
+from rayhelm.fleet.document import parse_document
+from rayhelm.fleet.load import parse_fleet
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 __all__ = ["Small"]

@@ -10,8 +10,8 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import stand_for
 from cluster.kit.wait import eventually
-from rayhelm.render.releases import Release
-from rayhelm.values.emit import select_changed
+from rayhelm.deploy.render.releases import Release
+from rayhelm.deploy.values.emit import select_changed
 
 __all__ = ["Standing", "install_fleet"]
 

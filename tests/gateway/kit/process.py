@@ -19,7 +19,7 @@ from charts.kit import over
 from gateway.kit.connection import PATIENCE, Connection, Response
 from gateway.kit.values import Values
 from gateway.kit.wait import wait_for
-from rayhelm.charts.helm import template
+from rayhelm.deploy.charts.helm import template
 from rayhelm.processes import Process, create_run_id, start, stop_run
 from shared.ports import reserve_port
 

@@ -1,6 +1,7 @@
 """`make verify-argocd`: run Argo CD against the test control plane, and write what it did to ci/argocd/result.json.
 
-CI does not build Argo CD. It checks that the result belongs to the present inputs: tests/unit/test_argocd_result.py."""
+CI does not build Argo CD. It checks that the result belongs to the present inputs:
+tests/repository/test_argocd_result.py."""
 
 import argparse
 import json
@@ -20,7 +21,7 @@ from gitops.verification.components import run_argocd
 from gitops.verification.inputs import RESULT, compute_digest
 from gitops.verification.repository import GitRepository
 from gitops.verification.scenario import Scenario, Steps
-from rayhelm.spec.load import load_fleet
+from rayhelm.fleet.load import load_fleet
 from testbed.nodes import cpu_nodes, simulated, volumes
 from testbed.tools.find import found
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cluster.kit.cluster import Cluster
 from rayhelm import processes
-from rayhelm.charts.helm import charts_dir
+from rayhelm.deploy.charts.helm import charts_dir
 from testbed.tools import program
 from testbed.tools.crds import crd_files
 

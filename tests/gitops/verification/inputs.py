@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.charts.helm import template
-from rayhelm.render.files import build_files, build_manifests, render_fleet
+from rayhelm.deploy.charts.helm import template
+from rayhelm.deploy.render.files import build_files, build_manifests, render_fleet
 
 __all__ = ["FLEET", "RESULT", "compute_digest"]
 

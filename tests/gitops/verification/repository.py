@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from gitops.verification.inputs import FLEET
-from rayhelm.charts.helm import charts_dir
-from rayhelm.render.files import build_files, build_manifests, render_fleet
-from rayhelm.render.folder import compare, write
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.render.files import build_files, build_manifests, render_fleet
+from rayhelm.deploy.render.folder import compare, write
 from testbed.tools.crds import crd_files
 
 __all__ = ["GitRepository"]

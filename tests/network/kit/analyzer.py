@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from network.kit.world import World
-from rayhelm.network import ALL_PORTS
+from rayhelm.deploy.network import ALL_PORTS
 from shared.built import built_program
 
 __all__ = ["AnalyzerConnection", "Block", "list_connections"]

@@ -8,7 +8,7 @@ from itertools import product
 
 from network.kit.analyzer import Block, list_connections
 from network.kit.world import Pod, World
-from rayhelm.network import AddressBlock, AllowedFlow, FlowEnd, NamedPods, ReleasePods, find_allowed_flows
+from rayhelm.deploy.network import AddressBlock, AllowedFlow, FlowEnd, NamedPods, ReleasePods, find_allowed_flows
 
 __all__ = ["find_allowed", "find_differences", "find_expected"]
 

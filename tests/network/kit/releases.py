@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from charts.kit import Object, example, over
 from network.kit.world import World, world_of
-from rayhelm.charts.generate import CHARTS
-from rayhelm.charts.helm import charts_dir, template
-from rayhelm.network import NetworkRelease, to_network_release
-from rayhelm.render.files import Rendered, render_fleet
-from rayhelm.render.releases import Release
-from rayhelm.values.emit import select_changed
+from rayhelm.deploy.charts.helm import charts_dir, template
+from rayhelm.deploy.charts.models import CHARTS
+from rayhelm.deploy.network import NetworkRelease, to_network_release
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.deploy.render.releases import Release
+from rayhelm.deploy.values.emit import select_changed
 
 __all__ = ["FLEETS", "RELEASES", "Fleet", "fleet_world", "render_alone", "render_one", "render_release"]
 

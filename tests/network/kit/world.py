@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rayhelm.network import NamedPods, NetworkRelease, ReleasePods, find_allowed_flows
+from rayhelm.deploy.network import NamedPods, NetworkRelease, ReleasePods, find_allowed_flows
 
 __all__ = ["Pod", "World", "world_of"]
 

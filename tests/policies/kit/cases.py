@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
-from rayhelm.admission.policy import AdmissionPolicy, read_policies
-from rayhelm.charts.helm import Loader, charts_dir
+from rayhelm.check.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
+from rayhelm.check.admission.policy import AdmissionPolicy, read_policies
+from rayhelm.deploy.charts.helm import Loader, charts_dir
 
 __all__ = [
     "BREAKS",

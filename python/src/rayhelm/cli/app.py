@@ -112,7 +112,7 @@ def _describe_plainly(error: Any) -> None:
     """Name the choices of a wrong value, and the new name of an option that was renamed."""
     from rayhelm.cli.renamed_options import new_option
     from rayhelm.cli.wrong_usage import describe_argument
-    from rayhelm.spec.renamed import describe_renamed
+    from rayhelm.fleet.renamed import describe_renamed
 
     if message := describe_argument(error):
         error.message = message

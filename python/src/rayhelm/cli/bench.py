@@ -8,13 +8,13 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 from rayhelm.errors import FleetError, Problem, UsageError
-from rayhelm.web_url import split_web_url
+from rayhelm.fleet.web_url import split_web_url
 
 if TYPE_CHECKING:
-    from rayhelm.bench.compare import LoadComparison
-    from rayhelm.bench.load import BenchLoad
+    from rayhelm.fleet.models import ModelSpec
+    from rayhelm.live.bench.compare import LoadComparison
+    from rayhelm.live.bench.load import BenchLoad
     from rayhelm.planner.plan import ModelPlan, Plan
-    from rayhelm.spec.models import ModelSpec
 
 __all__ = ["bench_command"]
 
@@ -66,21 +66,21 @@ def bench_command(
     Prompts are random tokens, so that no prefix is cached. With `-o` the next plan uses the figures: `measurements:
     FILE` in the fleet file. Ends with 1 if a request failed, and with 3 without vLLM.
     """
-    from rayhelm.bench.compare import choose_concurrency, compare
-    from rayhelm.bench.endpoint import check_endpoint
-    from rayhelm.bench.load import BenchLoad, check_vllm, open_client
     from rayhelm.cli.files import check_writable
-    from rayhelm.cli.fleet_commands import fleet_file
+    from rayhelm.fleet.find_file import find_fleet_file
+    from rayhelm.fleet.load import load_fleet
+    from rayhelm.live.bench.compare import choose_concurrency, compare
+    from rayhelm.live.bench.endpoint import check_endpoint
+    from rayhelm.live.bench.load import BenchLoad, check_vllm, open_client
+    from rayhelm.live.probe.store import read_file
     from rayhelm.planner.planner import plan_fleet
-    from rayhelm.probe.store import read_file
-    from rayhelm.spec.load import load_fleet
 
     _check_url(url)
     key = _read_key(key_file)
     if output:
         check_writable(output, "rayhelm bench FLEET --url URL -o FILE")
         read_file(output)  # a file of another kind is not overwritten
-    loaded = load_fleet(fleet_file(fleet))
+    loaded = load_fleet(find_fleet_file(fleet))
     plan = plan_fleet(loaded)
     name = _choose_model(plan, model)
     chosen, traffic = plan.models[name], loaded.fleet.models[name].traffic
@@ -124,7 +124,7 @@ def bench_command(
 
 def _check_tokenizer(tokenizer: str, chosen: "ModelPlan") -> None:
     """The load generator reads a tokenizer from a hub or a folder."""
-    from rayhelm.spec.sources import find_source_kind
+    from rayhelm.fleet.sources import find_source_kind
 
     if not tokenizer and find_source_kind(chosen.source) not in ("hub", "path"):
         raise UsageError(
@@ -154,7 +154,7 @@ def _read_key(path: Path | None) -> str:
 
 
 def _choose_model(plan: "Plan", wanted: str) -> str:
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.nearest import did_you_mean
 
     chats = [name for name, each in plan.models.items() if each.task == "chat"]
     if wanted and wanted not in plan.models:
@@ -237,9 +237,9 @@ def _write(
 ) -> None:
     from datetime import UTC, datetime
 
-    from rayhelm.bench.compare import build_measurement, merge_models
     from rayhelm.cli.files import write_file
-    from rayhelm.probe.store import format_measurements, read_file
+    from rayhelm.live.bench.compare import build_measurement, merge_models
+    from rayhelm.live.probe.store import format_measurements, read_file
 
     now = datetime.now(UTC).replace(microsecond=0)
     rows = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rayhelm.bench.compare import LoadComparison, place
+from rayhelm.live.bench.compare import LoadComparison, place
 
 if TYPE_CHECKING:
     from rich.table import Table

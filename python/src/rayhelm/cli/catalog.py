@@ -12,7 +12,7 @@ from rayhelm.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rayhelm.closed import Closed
+    from rayhelm.facts.closed import Closed
 
 __all__ = ["catalog_command"]
 
@@ -60,7 +60,7 @@ def catalog_command(
     """
     import json
 
-    from rayhelm.catalog import load_catalog
+    from rayhelm.facts import load_catalog
 
     if what is CatalogKind.add:
         _add(config, tp or list(_SIZES), output, name, context, task or "chat", format)
@@ -96,9 +96,9 @@ def _add(
 
     import yaml
 
-    from rayhelm.catalog.tasks import Task
     from rayhelm.cli.files import write_file
-    from rayhelm.local.model_record import build_record
+    from rayhelm.facts.tasks import Task
+    from rayhelm.run.local.model_record import build_record
 
     if config is None:
         raise UsageError("`rayhelm catalog add` needs the config.json of a model, or its folder")
@@ -151,7 +151,7 @@ def _print_table(rows: "Sequence[dict[str, object]]") -> None:
 
 
 def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.gpu import GpuKind
+    from rayhelm.facts.gpu import GpuKind
 
     return [
         {
@@ -169,7 +169,7 @@ def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
 
 
 def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.mig import MigTable
+    from rayhelm.facts.mig import MigTable
 
     return [
         {
@@ -186,8 +186,8 @@ def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
 
 
 def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.model import Checkpoint
-    from rayhelm.catalog.tensors import count_weights
+    from rayhelm.facts.model import Checkpoint
+    from rayhelm.facts.tensors import count_weights
 
     return [
         {
@@ -203,7 +203,7 @@ def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
 
 
 def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.network import NetworkKind
+    from rayhelm.facts.network import NetworkKind
 
     return [
         {

@@ -9,7 +9,7 @@ __all__ = ["charts_command"]
 
 def charts_command(format: FormatOption = Format.text) -> None:
     """Print the folder of the Helm charts of this version: `helm install x $(rayhelm charts)/tenant`."""
-    from rayhelm.charts.helm import charts_dir
+    from rayhelm.deploy.charts.helm import charts_dir
 
     folder = charts_dir()
     if format is Format.json:

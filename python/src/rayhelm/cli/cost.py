@@ -11,8 +11,8 @@ from rayhelm.cli.output import remember_format, show_progress, warn
 from rayhelm.errors import FleetError, UsageError
 
 if TYPE_CHECKING:
-    from rayhelm.cost.periods import Period
-    from rayhelm.cost.report import CostReport
+    from rayhelm.live.cost.periods import Period
+    from rayhelm.live.cost.report import CostReport
 
 __all__ = ["cost_command"]
 
@@ -79,16 +79,16 @@ def cost_command(
     Ends with 1 if a price or a series is missing, and with 3 if Prometheus does not answer.
     """
     from rayhelm.cli.files import check_writable
-    from rayhelm.cli.fleet_commands import fleet_file
-    from rayhelm.cost.client import open_client, read_headers
-    from rayhelm.cost.run import build_report
+    from rayhelm.fleet.find_file import find_fleet_file
+    from rayhelm.live.cost.client import open_client, read_headers
+    from rayhelm.live.cost.run import build_report
 
     periods = _read_periods(month, last)
     if output:
         # The queries can take minutes: their result is not lost for a wrong path.
         check_writable(output, "rayhelm cost ... -o FILE")
     with open_client(prometheus, read_headers(header_file)) as client, show_progress(format) as show:
-        report = build_report(client, periods, fleet_file(fleet) if fleet else None, show, by_tenant=by_tenant)
+        report = build_report(client, periods, find_fleet_file(fleet) if fleet else None, show, by_tenant=by_tenant)
     _write(report, format, output)
     for period in report.periods:
         if period.is_partial:
@@ -108,7 +108,7 @@ def cost_command(
 def _read_periods(months: list[str] | None, last: str | None) -> "list[Period]":
     from datetime import UTC, datetime
 
-    from rayhelm.cost.periods import last_period, month_period
+    from rayhelm.live.cost.periods import last_period, month_period
 
     now = datetime.now(UTC)
     if months and last:
@@ -119,7 +119,7 @@ def _read_periods(months: list[str] | None, last: str | None) -> "list[Period]":
 
 
 def _write(report: "CostReport", format: CostFormat, output: Path | None) -> None:
-    from rayhelm.cost.csv_file import write_csv
+    from rayhelm.live.cost.csv_file import write_csv
 
     if format is CostFormat.text:
         _write_tables(report, output)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
+    from rayhelm.live.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
 
 __all__ = ["build_cost_table"]
 

@@ -34,7 +34,7 @@ def dashboards_command(
 
     from rayhelm.cli.files import WrittenFolder, as_json, describe_kept, write_folder
     from rayhelm.errors import UsageError
-    from rayhelm.observability.bundled import load_bundled, set_runbooks
+    from rayhelm.observe.bundled import load_bundled, set_runbooks
 
     if runbook_url and not runbook_url.startswith(("http://", "https://")):
         raise UsageError(f"--runbook-url: {runbook_url} is not a URL. fix: --runbook-url https://example.com/runbooks")

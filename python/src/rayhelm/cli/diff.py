@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import fleet_file
 from rayhelm.cli.output import PageFormat, PageFormatOption, console
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
-    from rayhelm.diff.report import DiffReport
-    from rayhelm.diff.side import Side
+    from rayhelm.check.diff.report import DiffReport
+    from rayhelm.check.diff.side import Side
 
 __all__ = ["FailOn", "diff_command"]
 
@@ -64,7 +64,7 @@ def diff_command(
     Nothing is written, and no cluster is changed. Exit code 1: KubeRay, the API server or a chart refuses NEW, or
     `--fail-on` names a danger of the change.
     """
-    from rayhelm.diff.compare import compare_sides
+    from rayhelm.check.diff.compare import compare_sides
 
     before, after = _read_sides(old, new, cluster, context, kubeconfig, live=live or bool(context or kubeconfig))
     report = compare_sides(before, after)
@@ -77,12 +77,13 @@ def diff_command(
 def _read_sides(
     old: str, new: Path | None, cluster: str, context: str, kubeconfig: Path | None, *, live: bool
 ) -> "tuple[Side, Side]":
+    from rayhelm.check.diff.read_side import read_side
     from rayhelm.errors import UsageError
 
     if live:
         if new:
             raise UsageError("with --live give one state: rayhelm diff FLEET --live")
-        return _read_live(_read(Path(old)), cluster, context, kubeconfig)
+        return _read_live(read_side(Path(old)), cluster, context, kubeconfig)
     if cluster:
         raise UsageError("--cluster is for a comparison with a cluster: rayhelm diff FLEET --live --cluster NAME")
     if ".." in old and not Path(old).exists():
@@ -91,16 +92,16 @@ def _read_sides(
         raise UsageError("NEW is missing: rayhelm diff OLD NEW, rayhelm diff A..B FLEET, or rayhelm diff FLEET --live")
     if not Path(old).exists() and not old.endswith((".yaml", ".yml")):
         return _read_range(old, new)
-    return _read(Path(old)), _read(new)
+    return read_side(Path(old)), read_side(new)
 
 
 def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
-    from rayhelm.diff.read_fleet import find_merge_base, read_fleet, read_revision
+    from rayhelm.check.diff.read_fleet import find_merge_base, read_fleet, read_revision
     from rayhelm.errors import UsageError
 
     if path is None:
         raise UsageError(f"the fleet file is missing: rayhelm diff {revisions} fleet.yaml")
-    file = fleet_file(path)
+    file = find_fleet_file(path)
     first, dots, last = revisions.partition("..")
     if not dots:
         return read_revision(first, file), read_fleet(file)
@@ -110,23 +111,13 @@ def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
     return read_revision(base, file), read_revision(last, file)
 
 
-def _read(path: Path) -> "Side":
-    from rayhelm.diff.read_fleet import read_fleet
-    from rayhelm.diff.read_tree import is_tree, read_tree, refuse_several_fleets
-
-    if is_tree(path):
-        return read_tree(path)
-    refuse_several_fleets(path)
-    return read_fleet(fleet_file(path))
-
-
 def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None) -> "tuple[Side, Side]":
     from dataclasses import replace
 
-    from rayhelm.cluster.reader import connect
-    from rayhelm.diff.read_live import read_live
+    from rayhelm.check.diff.read_live import read_live
     from rayhelm.errors import UsageError
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.nearest import did_you_mean
+    from rayhelm.live.cluster.reader import connect
 
     names = list(side.kuberay)
     if len(names) > 1 and not cluster:
@@ -140,7 +131,7 @@ def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None
 
 
 def _print(report: "DiffReport", format: PageFormat) -> None:
-    from rayhelm.diff.page import format_markdown, print_diff
+    from rayhelm.check.diff.page import format_markdown, print_diff
 
     match format:
         case PageFormat.json:

@@ -9,7 +9,7 @@ from rayhelm.cli.cluster_options import ContextOption, KubeconfigOption
 from rayhelm.cli.output import Format, FormatOption, warn
 
 if TYPE_CHECKING:
-    from rayhelm.discovery.cluster import Discovery
+    from rayhelm.live.discovery.cluster import Discovery
 
 __all__ = ["discover_command"]
 
@@ -30,12 +30,12 @@ def discover_command(
     Reads nodes, and the versions and addresses of the cluster; changes nothing. Ends with 1 if no node has a GPU that
     the catalog knows, and with 3 if no cluster answers.
     """
-    from rayhelm.catalog import load_catalog
     from rayhelm.cli.files import check_new, write_file
-    from rayhelm.cluster.reader import connect
-    from rayhelm.discovery.cluster import discover
-    from rayhelm.discovery.fleet_text import format_fleet
-    from rayhelm.discovery.machine import group_by_reason
+    from rayhelm.facts import load_catalog
+    from rayhelm.live.cluster.reader import connect
+    from rayhelm.live.discovery.cluster import discover
+    from rayhelm.live.discovery.fleet_text import format_fleet
+    from rayhelm.live.discovery.machine import group_by_reason
 
     _check_name("--fleet", fleet)
     _check_name("--cluster", cluster)
@@ -56,8 +56,8 @@ def discover_command(
 
 
 def _check_name(flag: str, name: str) -> None:
+    from rayhelm.cli.new_fleet.checks import check_name
     from rayhelm.errors import UsageError
-    from rayhelm.new_fleet.checks import check_name
 
     try:
         check_name(name)

@@ -11,8 +11,8 @@ from rayhelm.cli.output import Format, FormatOption, console, show_progress
 from rayhelm.errors import FleetError, UsageError
 
 if TYPE_CHECKING:
-    from rayhelm.doctor.finding import DoctorReport
-    from rayhelm.render.files import Rendered
+    from rayhelm.deploy.render.files import Rendered
+    from rayhelm.live.doctor.finding import DoctorReport
 
 __all__ = ["doctor_command"]
 
@@ -65,9 +65,9 @@ def doctor_command(
     Reads only. Each finding has its evidence, its cause and a fix. Ends with 1 if there is a finding, and with 3 if no
     cluster answers.
     """
-    from rayhelm.cli.fleet_commands import fleet_file
-    from rayhelm.doctor.check import load_checks
-    from rayhelm.render.files import render_fleet
+    from rayhelm.deploy.render.files import render_fleet
+    from rayhelm.fleet.find_file import find_fleet_file
+    from rayhelm.live.doctor.check import load_checks
 
     for name in check or []:
         if name not in load_checks():
@@ -75,15 +75,15 @@ def doctor_command(
     if serve:
         _serve(serve, every, fleet, cluster, context, kubeconfig, prometheus, header_file, check)
         return
-    rendered = render_fleet(fleet_file(fleet)) if fleet else None
+    rendered = render_fleet(find_fleet_file(fleet)) if fleet else None
     region = _choose_cluster(rendered, cluster)
     if rbac:
-        from rayhelm.doctor.access import build_manifests
+        from rayhelm.live.doctor.access import build_manifests
 
         print(build_manifests(rendered, region))
         return
     if values:
-        from rayhelm.doctor.chart_values import build_values
+        from rayhelm.live.doctor.chart_values import build_values
 
         if not rendered:
             raise UsageError("`--values` needs the fleet file: rayhelm doctor FLEET --values IMAGE")
@@ -110,12 +110,12 @@ def _serve(
     header_file: Path | None,
     wanted: list[str] | None,
 ) -> None:
-    from rayhelm.cli.fleet_commands import fleet_file
-    from rayhelm.doctor.metrics import serve
-    from rayhelm.render.files import render_fleet
+    from rayhelm.deploy.render.files import render_fleet
+    from rayhelm.fleet.find_file import find_fleet_file
+    from rayhelm.live.doctor.metrics import serve
 
     def load() -> "tuple[Rendered | None, str]":
-        rendered = render_fleet(fleet_file(fleet)) if fleet else None
+        rendered = render_fleet(find_fleet_file(fleet)) if fleet else None
         return rendered, _choose_cluster(rendered, cluster)
 
     def examine() -> "DoctorReport":
@@ -150,10 +150,10 @@ def _run(
 ) -> "DoctorReport":
     from contextlib import ExitStack
 
-    from rayhelm.cluster.reader import connect
-    from rayhelm.cost.client import open_client, read_headers
-    from rayhelm.doctor.facts import Facts
-    from rayhelm.doctor.run import run_checks
+    from rayhelm.live.cluster.reader import connect
+    from rayhelm.live.cost.client import open_client, read_headers
+    from rayhelm.live.doctor.facts import Facts
+    from rayhelm.live.doctor.run import run_checks
 
     with ExitStack() as stack:
         client = stack.enter_context(open_client(prometheus, read_headers(header_file))) if prometheus else None

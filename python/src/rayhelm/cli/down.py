@@ -10,7 +10,7 @@ def down_command(state_folder: StateOption = None, format: FormatOption = Format
     """Stop the endpoint on this computer: every process that `up` started, and no other."""
     import json
 
-    from rayhelm.local.serve import down
+    from rayhelm.run.local.serve import down
 
     stopped = down(open_state(state_folder))
     if format is Format.json:

@@ -89,8 +89,8 @@ def _answer_batch(path: Path) -> None:
 
 def _read_engine(given: list[str], *, is_pinned: bool) -> dict[str, Any]:
     """Return the arguments. Their names are those of the pinned version of vLLM; of another one they are not known."""
-    from rayhelm.catalog.engine_arguments import load_argument_schema
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.facts.engine_arguments import load_argument_schema
+    from rayhelm.fleet.nearest import did_you_mean
 
     known = load_argument_schema()["properties"] if given and is_pinned else {}
     arguments: dict[str, Any] = {}

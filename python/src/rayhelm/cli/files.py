@@ -28,8 +28,8 @@ def write_folder(folder: Path, files: Mapping[str, str], manifest: str, command:
     `manifest` is the name of the file that lists what the command wrote; `command` is the command for messages. Raises
     FleetError if a file cannot be written or removed.
     """
-    from rayhelm.render.links import find_links
-    from rayhelm.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
+    from rayhelm.deploy.render.links import find_links
+    from rayhelm.deploy.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
 
     if links := list(find_links(folder, (*files, manifest))):
         raise FleetError(links)
@@ -64,7 +64,7 @@ def as_json(folder: WrittenFolder) -> dict[str, list[str]]:
 
 def _is_unchanged(folder: Path, name: str, checksum_: str) -> bool:
     """Return whether a file has the content that was written; False for a link to a file outside the folder."""
-    from rayhelm.render.manifest import checksum
+    from rayhelm.deploy.render.manifest import checksum
 
     path = folder / name
     return path.resolve().is_relative_to(folder.resolve()) and checksum(path.read_bytes()) == checksum_

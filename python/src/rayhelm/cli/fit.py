@@ -11,8 +11,8 @@ from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rayhelm.catalog.model import Checkpoint
     from rayhelm.errors import Problem
+    from rayhelm.facts.model import Checkpoint
     from rayhelm.planner.memory.fit import Fit
 
 __all__ = ["fit_command"]
@@ -64,7 +64,7 @@ def fit_command(
     """Check whether a model fits a GPU: each term of its memory, and what would make it fit."""
     from functools import partial
 
-    from rayhelm.catalog import load_catalog
+    from rayhelm.facts import load_catalog
     from rayhelm.planner.memory.fit import fit
 
     checkpoint, partition = _model(model, config), _partition(layers)
@@ -102,7 +102,7 @@ def fit_command(
 def _model(model: str | None, config: str | None) -> "Checkpoint":
     from pathlib import Path
 
-    from rayhelm.catalog.huggingface import read_config
+    from rayhelm.facts.huggingface import read_config
 
     if model and not config:
         return _name("--model", lambda: read_config(model))

@@ -1,7 +1,6 @@
 """`rayhelm plan` and `rayhelm lint`."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +9,15 @@ import typer
 from rayhelm.cli.output import NARROW, Format, FormatOption, console, warn
 from rayhelm.cli.overrides_table import build_overrides_table
 from rayhelm.cli.tenant_table import build_tenant_table, forwarded_names, joined_names
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rayhelm.lint.fleet import Checked
+    from rayhelm.check.lint.fleet import Checked
     from rayhelm.planner.plan import ModelPlan, Plan
 
-__all__ = ["FleetArgument", "build_plan_table", "fleet_file", "lint_command", "plan_command"]
+__all__ = ["FleetArgument", "build_plan_table", "lint_command", "plan_command"]
 
 FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")]
 
@@ -61,14 +61,14 @@ def plan_command(
     """
     import json
 
+    from rayhelm.check.lint.preview import preview_problems
     from rayhelm.cli.plan_comparison import build_alternatives_table, print_comparison
-    from rayhelm.lint.preview import preview_problems
+    from rayhelm.deploy.render.warnings import find_open_gateways, find_open_images, list_warnings
+    from rayhelm.fleet.load import load_fleet
     from rayhelm.planner.alternatives import list_alternatives
     from rayhelm.planner.planner import plan_fleet
-    from rayhelm.render.warnings import find_open_gateways, find_open_images, list_warnings
-    from rayhelm.spec.load import load_fleet
 
-    loaded = load_fleet(fleet_file(fleet), measured)
+    loaded = load_fleet(find_fleet_file(fleet), measured)
     if what_if is not None:
         print_comparison(loaded, what_if, format)
         return
@@ -137,13 +137,13 @@ def lint_command(
 
     Ends with 1 if there is a problem, and with 3 if a check could not run because a tool is missing.
     """
-    from rayhelm.admission.manifests import are_manifests
+    from rayhelm.check.admission.manifests import are_manifests
+    from rayhelm.check.lint.fleet import check_fleet
+    from rayhelm.check.lint.manifests import check_manifests
+    from rayhelm.check.lint.queries import check_queries, find_query_files
     from rayhelm.errors import FleetError, MissingError, UsageError
-    from rayhelm.lint.fleet import check_fleet
-    from rayhelm.lint.manifests import check_manifests
-    from rayhelm.lint.queries import check_queries, find_query_files
 
-    file = fleet_file(fleet)
+    file = find_fleet_file(fleet)
     has_manifests = are_manifests(file)
     has_queries = bool(find_query_files(file))
     if policies and not has_manifests:
@@ -187,18 +187,6 @@ def _print_checked(checked: "Checked", format: Format, *, allow_missing: bool) -
         print(f"skipped  {each.what}")
         if each.is_required and not allow_missing:
             print("\n".join(f"    {line}" for line in each.how.splitlines()), file=sys.stderr)
-
-
-def fleet_file(path: Path) -> Path:
-    """The fleet file at `path`, or in the folder `path`. Raises FleetError for a link to a file outside of its
-    folder."""
-    from rayhelm.fleet_folder import check_link
-
-    inside = path / "fleet.yaml"
-    with suppress(OSError):  # the reader reports it
-        path = inside if inside.is_file() else path
-        check_link(path)
-    return path
 
 
 def build_plan_table(plan: "Plan") -> "Table":

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.fleet_commands import FleetArgument
 from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
 
-    from rayhelm.images.collect import ImageOfFleet
-    from rayhelm.render.files import Rendered
+    from rayhelm.deploy.images.collect import ImageOfFleet
+    from rayhelm.deploy.render.files import Rendered
 
 __all__ = ["images_command"]
 
@@ -62,17 +63,17 @@ def images_command(
     that name the copies. Asks no registry. Needs helm. Images of operators (KubeRay, the GPU operator) are in their own
     charts, and not in the list.
     """
+    from rayhelm.deploy.images.collect import collect_images
+    from rayhelm.deploy.images.mirror import build_mirror_values, check_mirror, list_copy_commands
+    from rayhelm.deploy.render.files import render_fleet
     from rayhelm.errors import UsageError
-    from rayhelm.images.collect import collect_images
-    from rayhelm.images.mirror import build_mirror_values, check_mirror, list_copy_commands
-    from rayhelm.render.files import render_fleet
 
     if only and mirror is None:
         raise UsageError(f"`--only {only}` needs a registry. fix: --only {only} --mirror registry.example/mirror")
     if only and format is Format.json:
         raise UsageError("`--only` is for text: JSON has all parts")
     target = "" if mirror is None else check_mirror(mirror)
-    rendered = render_fleet(fleet_file(fleet))
+    rendered = render_fleet(find_fleet_file(fleet))
     images = collect_images(rendered, cluster)
     commands = list_copy_commands(images, target, tool.value) if target else []
     values = build_mirror_values(images, target) if target else {}

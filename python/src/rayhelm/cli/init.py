@@ -12,7 +12,7 @@ from rayhelm.cli.ask import Asker
 from rayhelm.cli.output import Format, FormatOption, warn
 
 if TYPE_CHECKING:
-    from rayhelm.new_fleet.answers import Answers, OwnPool
+    from rayhelm.cli.new_fleet.answers import Answers, OwnPool
 
 __all__ = ["init_command"]
 
@@ -69,12 +69,12 @@ def init_command(
     import json
 
     from rayhelm.cli.files import check_new
+    from rayhelm.cli.new_fleet import checks
+    from rayhelm.cli.new_fleet.answers import Answers, OwnPool
+    from rayhelm.cli.new_fleet.check import plan_text
+    from rayhelm.cli.new_fleet.discovered import read_discovered
+    from rayhelm.cli.new_fleet.text import build_text
     from rayhelm.errors import FleetError, UsageError
-    from rayhelm.new_fleet import checks
-    from rayhelm.new_fleet.answers import Answers, OwnPool
-    from rayhelm.new_fleet.check import plan_text
-    from rayhelm.new_fleet.discovered import read_discovered
-    from rayhelm.new_fleet.text import build_text
 
     if discovered and (given := _name_given({"--gpu": gpu, "--nodes": nodes, "--gpus-per-node": gpus_per_node})):
         raise UsageError(f"`{given}` describes a pool, and `--from` has the pools. fix: leave out {given}")
@@ -139,10 +139,10 @@ def _name_given(options: dict[str, object]) -> str:
 def _ask_pool(
     asker: Asker, gpu: str | None, nodes: int | None, gpus_per_node: int | None, image: str | None
 ) -> "OwnPool":
-    from rayhelm.catalog import load_catalog
-    from rayhelm.new_fleet import checks
-    from rayhelm.new_fleet.answers import OwnPool
-    from rayhelm.versions import versions
+    from rayhelm.cli.new_fleet import checks
+    from rayhelm.cli.new_fleet.answers import OwnPool
+    from rayhelm.facts import load_catalog
+    from rayhelm.facts.versions import versions
 
     kind = asker.ask("--gpu", gpu, "GPU (rayhelm catalog gpus)", "L4-24GB", checks.check_gpu)
     count = asker.ask("--nodes", nodes, "Nodes with these GPUs", 1, _whole)
@@ -166,10 +166,10 @@ def _ask_model(
     revision: str | None,
     context: int | None,
 ) -> dict[str, Any]:
-    from rayhelm.catalog import load_catalog
-    from rayhelm.catalog.huggingface import resolve_online
-    from rayhelm.new_fleet import checks
-    from rayhelm.new_fleet.answers import propose_context, propose_model
+    from rayhelm.cli.new_fleet import checks
+    from rayhelm.cli.new_fleet.answers import propose_context, propose_model
+    from rayhelm.facts import load_catalog
+    from rayhelm.facts.huggingface import resolve_online
 
     chosen = asker.ask("--task", task, "Task of the model", FirstTask.chat, _check_task)
     known = partial(checks.check_model, folder=folder)
@@ -196,7 +196,7 @@ def _ask_load(
 
 
 def _ask_tenant(asker: Asker, tenant: str | None, clients: str | None) -> dict[str, Any]:
-    from rayhelm.new_fleet import checks
+    from rayhelm.cli.new_fleet import checks
 
     own = asker.ask("--tenant", tenant, "Team that owns the model and calls it", "apps", checks.check_name)
     question = "Namespace whose pods call the gateway"
@@ -206,9 +206,9 @@ def _ask_tenant(asker: Asker, tenant: str | None, clients: str | None) -> dict[s
 def _ask_token(asker: Asker, answers: "Answers", folder: Path, hub_token: str | None) -> "Answers":
     from dataclasses import replace
 
-    from rayhelm.catalog import load_catalog
-    from rayhelm.catalog.huggingface import resolve_online
-    from rayhelm.new_fleet import checks
+    from rayhelm.cli.new_fleet import checks
+    from rayhelm.facts import load_catalog
+    from rayhelm.facts.huggingface import resolve_online
 
     if hub_token is None and not resolve_online(answers.source, folder, load_catalog()).needs_token:
         return answers

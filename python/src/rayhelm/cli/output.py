@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from rayhelm.control_characters import escape_controls
+from rayhelm.deploy.control_characters import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,9 +8,9 @@ from rayhelm.cli.output import NARROW, Format, console
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rayhelm.fleet.load import LoadedFleet
     from rayhelm.planner.alternatives import Alternative
     from rayhelm.planner.plan import ModelPlan, Plan
-    from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["build_alternatives_table", "build_comparison_table", "print_comparison"]
 

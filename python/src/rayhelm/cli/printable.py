@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, TextIO
 
-from rayhelm.control_characters import escape_controls
+from rayhelm.deploy.control_characters import escape_controls
 
 __all__ = ["escape_output"]
 

@@ -9,7 +9,7 @@ from rayhelm.cli.cluster_options import ClusterOption, ContextOption, Kubeconfig
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 
 if TYPE_CHECKING:
-    from rayhelm.spec.measurements import FleetMeasurements
+    from rayhelm.fleet.measurements import FleetMeasurements
 
 __all__ = ["probe_command"]
 
@@ -54,18 +54,18 @@ def probe_command(
     uses them in place of the network of the pool: `measurements: FILE` in the fleet file. Ends with 1 if nothing could
     be measured, and with 3 if no cluster answers or a right is missing.
     """
-    from rayhelm.catalog import load_catalog
     from rayhelm.cli.files import check_writable
-    from rayhelm.cli.fleet_commands import fleet_file
-    from rayhelm.cluster.reader import AbsentError, ForbiddenError
-    from rayhelm.cluster.writer import connect_writer
+    from rayhelm.deploy.compose.platform import NAMESPACE as SYSTEM
     from rayhelm.errors import FleetError, MissingError, UsageError
-    from rayhelm.probe.objects import build_setup, format_objects
-    from rayhelm.probe.store import read_file
-    from rayhelm.probe.targets import choose_cluster, find_targets, list_images, list_jobs, measure_pools
-    from rayhelm.spec.document import read_document
-    from rayhelm.spec.load import parse_fleet
-    from rayhelm.values.build.platform import NAMESPACE as SYSTEM
+    from rayhelm.facts import load_catalog
+    from rayhelm.fleet.document import read_document
+    from rayhelm.fleet.find_file import find_fleet_file
+    from rayhelm.fleet.load import parse_fleet
+    from rayhelm.live.cluster.reader import AbsentError, ForbiddenError
+    from rayhelm.live.cluster.writer import connect_writer
+    from rayhelm.live.probe.objects import build_setup, format_objects
+    from rayhelm.live.probe.store import read_file
+    from rayhelm.live.probe.targets import choose_cluster, find_targets, list_images, list_jobs, measure_pools
 
     if namespace == SYSTEM:
         raise UsageError(
@@ -75,7 +75,7 @@ def probe_command(
     if fleet is None:
         raise UsageError("the fleet file is missing: rayhelm probe FLEET")
     # Without its measurements: the first probe writes them, and a later one replaces them.
-    loaded = parse_fleet(read_document(fleet_file(fleet)))
+    loaded = parse_fleet(read_document(find_fleet_file(fleet)))
     region = choose_cluster(loaded, cluster)
     if setup:
         print(format_objects(build_setup(namespace, list_images(loaded, region, image), priority_class)))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import fleet_file
 from rayhelm.cli.output import PageFormat, PageFormatOption, console, show_progress
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
-    from rayhelm.rehearsal.cluster_session import ClusterSession
-    from rayhelm.rehearsal.report import Report
-    from rayhelm.render.files import Rendered
+    from rayhelm.deploy.render.files import Rendered
+    from rayhelm.run.rehearsal.cluster_session import ClusterSession
+    from rayhelm.run.rehearsal.report import Report
 
 __all__ = ["rehearse_command"]
 
@@ -75,11 +75,11 @@ def rehearse_command(
     """
     import signal
 
+    from rayhelm.deploy.render.files import render_fleet
     from rayhelm.errors import UsageError
-    from rayhelm.rehearsal.rehearse import clean as remove_all
-    from rayhelm.rehearsal.rehearse import rehearse
-    from rayhelm.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
-    from rayhelm.render.files import render_fleet
+    from rayhelm.run.rehearsal.rehearse import clean as remove_all
+    from rayhelm.run.rehearsal.rehearse import rehearse
+    from rayhelm.run.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
 
     # SIGTERM removes everything, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -91,8 +91,8 @@ def rehearse_command(
         return
     if fleet is None:
         raise UsageError("FLEET is missing: rayhelm rehearse FLEET")
-    old = render_fleet(fleet_file(fleet))
-    new = render_fleet(fleet_file(change)) if change else None
+    old = render_fleet(find_fleet_file(fleet))
+    new = render_fleet(find_fleet_file(change)) if change else None
     options = RehearsalOptions(
         cluster=select_cluster(old, cluster),
         services=_services(old, new, service or []),
@@ -113,8 +113,8 @@ def rehearse_command(
 
 
 def _open_session(kubeconfig: Path | None, context: str, report_progress: Callable[[str], None]) -> "ClusterSession":
-    from rayhelm.cluster.kubectl import Kubectl, find_kubectl
-    from rayhelm.rehearsal.cluster_session import ClusterSession
+    from rayhelm.live.cluster.kubectl import Kubectl, find_kubectl
+    from rayhelm.run.rehearsal.cluster_session import ClusterSession
 
     file = kubeconfig.absolute() if kubeconfig else None
     return ClusterSession(Kubectl(find_kubectl(), file, context=context), file, context, report_progress)
@@ -122,7 +122,7 @@ def _open_session(kubeconfig: Path | None, context: str, report_progress: Callab
 
 def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
     from rayhelm.errors import UsageError
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.nearest import did_you_mean
 
     known = [*old.values, *(new.values if new else ())]
     for name in wanted:
@@ -134,7 +134,7 @@ def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tup
 
 
 def _print(report: "Report", format: PageFormat) -> None:
-    from rayhelm.rehearsal.report_page import format_markdown, print_report
+    from rayhelm.run.rehearsal.report_page import format_markdown, print_report
 
     match format:
         case PageFormat.json:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.fleet_commands import FleetArgument
 from rayhelm.cli.output import Format, FormatOption, warn
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rayhelm.deploy.render.folder import Difference
     from rayhelm.errors import Problem
-    from rayhelm.render.folder import Difference
 
 __all__ = ["render_command"]
 
@@ -35,20 +36,25 @@ def render_command(
     no longer has. It removes no other file and no file that was edited since. Before it overwrites such a file, it
     keeps a copy.
     """
+    from rayhelm.check.lint.admission import check_admission
+    from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
+    from rayhelm.deploy.render.files import build_files, build_manifests, render_fleet
+    from rayhelm.deploy.render.folder import compare, write
+    from rayhelm.deploy.render.repository import find_repository_problems
+    from rayhelm.deploy.render.warnings import list_warnings
     from rayhelm.errors import FleetError
-    from rayhelm.render.files import build_files, build_manifests, render_fleet
-    from rayhelm.render.folder import compare, write
-    from rayhelm.render.repository import find_repository_problems
-    from rayhelm.render.warnings import list_warnings
-    from rayhelm.values.build.prometheus_rules import list_models_without_price
 
-    path = fleet_file(fleet)
+    path = find_fleet_file(fleet)
     folder = output or path.parent
     rendered = render_fleet(path)
     misplaced = list(find_repository_problems(rendered.loaded, folder))
     if misplaced and not output:
         raise FleetError(misplaced)
-    files = build_files(rendered) | (build_manifests(rendered) if manifests else {})
+    files = build_files(rendered)
+    if manifests:
+        objects = build_manifests(rendered)
+        check_admission(rendered, objects)
+        files |= objects
     difference = compare(folder, files, rendered)
     command = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
     problems = list(_stale(difference, folder, command)) if check else []
@@ -74,8 +80,8 @@ def render_command(
 
 
 def _stale(difference: "Difference", folder: Path, command: str) -> "Iterator[Problem]":
+    from rayhelm.deploy.render.manifest import MANIFEST
     from rayhelm.errors import Fix, Problem
-    from rayhelm.render.manifest import MANIFEST
 
     render = Fix(command=command)
     for name in difference.stale:
@@ -90,7 +96,7 @@ def _stale(difference: "Difference", folder: Path, command: str) -> "Iterator[Pr
 
 
 def _warnings(difference: "Difference", folder: Path) -> "Iterator[str]":
-    from rayhelm.render.folder import EDITED
+    from rayhelm.deploy.render.folder import EDITED
 
     for name in difference.edited:
         yield f"{folder / name}: was edited, and is overwritten; a copy of it is in {folder / EDITED}"

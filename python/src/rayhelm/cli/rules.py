@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.fleet_commands import FleetArgument
 from rayhelm.cli.output import Format, FormatOption, warn
+from rayhelm.fleet.find_file import find_fleet_file
 
 __all__ = ["rules_command"]
 
@@ -26,11 +27,11 @@ def rules_command(
     import json
 
     from rayhelm.cli.files import as_json, describe_kept, write_folder
-    from rayhelm.observability.rules.files import build_rule_files
-    from rayhelm.render.files import render_fleet
-    from rayhelm.values.build.prometheus_rules import list_models_without_price
+    from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
+    from rayhelm.deploy.render.files import render_fleet
+    from rayhelm.observe.rules.files import build_rule_files
 
-    rendered = render_fleet(fleet_file(fleet))
+    rendered = render_fleet(find_fleet_file(fleet))
     files = build_rule_files(rendered)
     done = write_folder(output, files, MANIFEST, "rayhelm rules FLEET -o FOLDER")
     warnings = [*list_models_without_price(rendered.plan, rendered.loaded.fleet), *describe_kept(done)]

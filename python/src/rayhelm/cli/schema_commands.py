@@ -24,12 +24,12 @@ def schema_command(
     from pydantic import BaseModel
 
     from rayhelm.errors import UsageError
-    from rayhelm.spec.fleet import Fleet
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.fleet import Fleet
+    from rayhelm.fleet.nearest import did_you_mean
 
     models: dict[str, type[BaseModel]] = {"fleet": Fleet}
     if what not in models:
-        from rayhelm.charts.generate import CHARTS
+        from rayhelm.deploy.charts.models import CHARTS
 
         models |= CHARTS
     if what not in models:
@@ -55,12 +55,12 @@ def explain_command(
     import json
     from dataclasses import asdict
 
-    from rayhelm.spec.explain import explain
-    from rayhelm.spec.fleet import Fleet
-    from rayhelm.spec.walk import fields
+    from rayhelm.fleet.explain import explain
+    from rayhelm.fleet.fleet import Fleet
+    from rayhelm.fleet.walk import fields
 
     if field and field.partition(".")[0] not in fields(Fleet):
-        from rayhelm.charts.generate import CHARTS
+        from rayhelm.deploy.charts.models import CHARTS
 
         explanation = explain(field, CHARTS)
     else:

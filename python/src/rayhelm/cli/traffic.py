@@ -14,7 +14,7 @@ from rayhelm.cli.output import Format, FormatOption, console, show_progress, war
 from rayhelm.errors import UsageError
 
 if TYPE_CHECKING:
-    from rayhelm.traffic.summary import ModelTraffic, TrafficLog
+    from rayhelm.live.traffic.summary import ModelTraffic, TrafficLog
 
 __all__ = ["traffic_command"]
 
@@ -49,8 +49,8 @@ def traffic_command(
     Ends with 2 if no line is about a request of a model.
     """
     from rayhelm.cli.files import check_new, write_file
-    from rayhelm.traffic.fleet_text import format_models
-    from rayhelm.traffic.summary import summarize
+    from rayhelm.live.traffic.fleet_text import format_models
+    from rayhelm.live.traffic.summary import summarize
 
     if output:
         check_new(output, _COMMAND)
@@ -72,8 +72,8 @@ def traffic_command(
 
 
 def _read_files(files: list[Path], format: Format) -> "TrafficLog":
-    from rayhelm.traffic.records import TraceError, read_lines
-    from rayhelm.traffic.summary import TrafficLog
+    from rayhelm.live.traffic.records import TraceError, read_lines
+    from rayhelm.live.traffic.summary import TrafficLog
 
     log = TrafficLog()
     with show_progress(format) as watch:
@@ -101,7 +101,7 @@ def _open(file: Path) -> Iterator[TextIO]:
 
 
 def _select(found: "Mapping[str, ModelTraffic]", model: str) -> "Mapping[str, ModelTraffic]":
-    from rayhelm.traffic.records import TRACE_MODEL
+    from rayhelm.live.traffic.records import TRACE_MODEL
 
     if not model:
         return found
@@ -111,7 +111,7 @@ def _select(found: "Mapping[str, ModelTraffic]", model: str) -> "Mapping[str, Mo
 
 
 def _build_error(log: "TrafficLog", model: str) -> UsageError:
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.nearest import did_you_mean
 
     names = sorted({name for name, _ in log.requests})
     if model and names:

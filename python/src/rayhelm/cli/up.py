@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.fleet_commands import FleetArgument
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
+from rayhelm.fleet.find_file import find_fleet_file
 
 if TYPE_CHECKING:
-    from rayhelm.local.prometheus import LocalMetrics, LocalService
-    from rayhelm.local.state import EndpointState, LocalEndpoint
-    from rayhelm.render.files import Rendered
-    from rayhelm.values.ray_service import RayServiceValues
+    from rayhelm.deploy.render.files import Rendered
+    from rayhelm.deploy.values.ray_service import RayServiceValues
+    from rayhelm.run.local.prometheus import LocalMetrics, LocalService
+    from rayhelm.run.local.state import EndpointState, LocalEndpoint
 
 __all__ = ["StateOption", "open_state", "up_command"]
 
@@ -57,16 +58,16 @@ def up_command(
     Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins).
     """
     from rayhelm.cli.up_gateway import render_gateway, select_models
-    from rayhelm.local import preflight
-    from rayhelm.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
-    from rayhelm.local.gateway import add_key
-    from rayhelm.local.serve import find_running, up
-    from rayhelm.local.tracing import adapt_tracing, check_url
-    from rayhelm.render.files import render_fleet
+    from rayhelm.deploy.render.files import render_fleet
+    from rayhelm.run.local import preflight
+    from rayhelm.run.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
+    from rayhelm.run.local.gateway import add_key
+    from rayhelm.run.local.serve import find_running, up
+    from rayhelm.run.local.tracing import adapt_tracing, check_url
 
     traces = check_url(traces) if traces else ""
     state = open_state(state_folder)
-    rendered = render_fleet(fleet_file(fleet))
+    rendered = render_fleet(find_fleet_file(fleet))
     gpus = preflight.find_gpus()
     stand_in = gpus is None
     values, notes = _values(rendered, up_services(rendered, service), state, stand_in=stand_in)
@@ -116,7 +117,7 @@ def up_command(
 def open_state(folder: Path | None) -> "EndpointState":
     """Return the state of the endpoint in `folder`, or in the default folder. Raises UsageError for a file."""
     from rayhelm.errors import UsageError
-    from rayhelm.local.state import EndpointState, default_folder
+    from rayhelm.run.local.state import EndpointState, default_folder
 
     if folder and folder.exists() and not folder.is_dir():
         raise UsageError(f"`--state {folder}` is a file; write a folder, for example `--state {folder}-state`")
@@ -126,7 +127,7 @@ def open_state(folder: Path | None) -> "EndpointState":
 def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
     """List the services to serve: all that one computer needs, or `wanted`. Raises UsageError if there is none."""
     from rayhelm.errors import UsageError
-    from rayhelm.spec.nearest import did_you_mean
+    from rayhelm.fleet.nearest import did_you_mean
 
     known = list(rendered.values)
     if wanted is None:
@@ -153,8 +154,8 @@ def _values(
 ) -> tuple[dict[str, "RayServiceValues"], list[str]]:
     """Values of each service as this computer can serve them, and notes on what differs from the fleet."""
     from rayhelm.errors import FleetError, Problem
-    from rayhelm.standin.checkpoint import write_checkpoint
-    from rayhelm.standin.model import adapt_for_local_gpus, make_stand_in
+    from rayhelm.run.standin.checkpoint import write_checkpoint
+    from rayhelm.run.standin.model import adapt_for_local_gpus, make_stand_in
 
     if not stand_in:
         return {service: adapt_for_local_gpus(rendered.values[service]) for service in services}, []
@@ -184,9 +185,9 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     """The serveConfigV2 that the chart renders."""
     import json
 
-    from rayhelm.charts.helm import template
-    from rayhelm.render.files import CHART
-    from rayhelm.values.emit import select_changed
+    from rayhelm.deploy.charts.helm import template
+    from rayhelm.deploy.render.files import CHART
+    from rayhelm.deploy.values.emit import select_changed
 
     objects = template(
         CHART, service, rendered.namespace(service), select_changed(values), kube_version=rendered.kubernetes(service)
@@ -198,15 +199,15 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
 
 def _build_metrics(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> "LocalMetrics":
     """Services, and the recording rules that the fleet asks for."""
-    from rayhelm.local.prometheus import LocalMetrics
-    from rayhelm.observability.rules.files import build_recording_files
+    from rayhelm.observe.rules.files import build_recording_files
+    from rayhelm.run.local.prometheus import LocalMetrics
 
     return LocalMetrics(_list_services(rendered, values), build_recording_files(rendered))
 
 
 def _list_services(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> dict[str, "LocalService"]:
     """List applications and models of each service, which tell Prometheus whose series it reads."""
-    from rayhelm.local.prometheus import LocalService
+    from rayhelm.run.local.prometheus import LocalService
 
     return {
         service: LocalService(

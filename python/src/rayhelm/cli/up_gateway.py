@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rayhelm.local.gateway import LocalGateway
-    from rayhelm.render.files import Rendered
-    from rayhelm.values.gateway.models import Model
+    from rayhelm.deploy.render.files import Rendered
+    from rayhelm.deploy.values.gateway.models import Model
+    from rayhelm.run.local.gateway import LocalGateway
 
 __all__ = ["render_gateway", "select_models"]
 
@@ -14,9 +14,9 @@ __all__ = ["render_gateway", "select_models"]
 def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
     """Return task and paths of each model that the gateway can serve. Raises FleetError if there is none."""
     from rayhelm.cli.output import warn
+    from rayhelm.deploy.compose.gateway import list_operations
+    from rayhelm.deploy.values.gateway.models import Model
     from rayhelm.errors import Fix, FleetError, Problem
-    from rayhelm.values.build.gateway import list_operations
-    from rayhelm.values.gateway.models import Model
 
     found: dict[str, Model] = {}
     for name in prefixes:
@@ -42,11 +42,11 @@ def render_gateway(
 ) -> "LocalGateway":
     """Render chart `gateway` for clients on `port` and Ray Serve on a free port. `traces` is the URL for traces."""
     from rayhelm import processes
-    from rayhelm.charts.helm import template
-    from rayhelm.local.gateway import LocalGateway, build_values, create_key
-    from rayhelm.local.tracing import adapt_gateway_tracing
-    from rayhelm.values.build.gateway import RELEASE
-    from rayhelm.values.emit import select_changed
+    from rayhelm.deploy.charts.helm import template
+    from rayhelm.deploy.compose.gateway import RELEASE
+    from rayhelm.deploy.values.emit import select_changed
+    from rayhelm.run.local.gateway import LocalGateway, build_values, create_key
+    from rayhelm.run.local.tracing import adapt_gateway_tracing
 
     taken = {port}
     serve, metrics = processes.find_free_port(taken), processes.find_free_port(taken)

@@ -9,9 +9,9 @@ def describe_argument(error: Any) -> str | None:
     """The message for a wrong value of an option or argument; None if typer's own message is right."""
     from pydantic import ValidationError
 
-    from rayhelm.spec.base import short
-    from rayhelm.spec.nearest import nearest
-    from rayhelm.spec.translate import describe_type
+    from rayhelm.fleet.base import short
+    from rayhelm.fleet.nearest import nearest
+    from rayhelm.fleet.translate import describe_type
 
     cause = error.__cause__
     if not isinstance(cause, ValidationError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
 from rayhelm.planner.placement.options import ModelOptions

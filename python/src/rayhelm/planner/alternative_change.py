@@ -9,14 +9,14 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from rayhelm.catalog import Catalog
 from rayhelm.errors import Fix, FleetError
+from rayhelm.facts import Catalog
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.document import Document
-from rayhelm.spec.load import LoadedFleet, parse_fleet
 
 __all__ = ["apply_change", "confirm", "pin_split", "plan_with", "share_load"]
 

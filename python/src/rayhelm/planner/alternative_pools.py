@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import Any
 
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, find_cheapest
 from rayhelm.planner.alternative_change import pin_split, share_load
 from rayhelm.planner.placement.candidates import Candidate
@@ -16,7 +17,6 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.plan import ModelPlan, Plan
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["list_pools"]
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from rayhelm.catalog import Catalog
 from rayhelm.errors import FleetError
+from rayhelm.facts import Catalog
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Sharing
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, find_cheapest
 from rayhelm.planner.placement.allocate import allocate, count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
@@ -19,8 +21,6 @@ from rayhelm.planner.placement.inventory import HostInventory, PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.plan import ModelPlan, Plan
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Sharing
 
 __all__ = ["list_sharing"]
 

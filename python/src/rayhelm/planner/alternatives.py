@@ -8,10 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rayhelm.catalog import Catalog, load_catalog
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tensors import count_weights
+from rayhelm.fleet.check_prefill_decode import SERVED_TASKS
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import Parallelism
+from rayhelm.fleet.pools import Pool
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
 from rayhelm.planner.alternative_change import confirm, pin_split
 from rayhelm.planner.alternative_pools import list_pools
@@ -23,10 +27,6 @@ from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import resolve_model_specs
-from rayhelm.spec.check_prefill_decode import SERVED_TASKS
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import Parallelism
-from rayhelm.spec.pools import Pool
 
 __all__ = ["Alternative", "list_alternatives"]
 

@@ -1,6 +1,6 @@
 """Autoscaling in the plan."""
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["AutoscalingPlan"]
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import yaml
 
-from rayhelm.closed import Closed
-from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.pools import Cluster
-from rayhelm.versions import is_at_least, versions
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.versions import is_at_least, versions
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.pools import Cluster
 
 __all__ = ["KubernetesFeature", "load_features", "warn_old_kubernetes"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.overrides import Override, list_overrides
 from rayhelm.planner.access.gateways import plan_gateways
 from rayhelm.planner.plan import ModelPlan, OverridePlan
-from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.overrides import Override, list_overrides
 
 __all__ = ["plan_overrides", "warn_unused_overrides"]
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError, Problem
+from rayhelm.facts import Catalog
+from rayhelm.facts.tensors import count_weights
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.explain.moves import explain_moves
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.several_pools import report_no_room_together
@@ -18,7 +19,6 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.load_shares import PoolRoom, assign_shares, count_replicas, find_room
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["Placement", "list_placements"]
 

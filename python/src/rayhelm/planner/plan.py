@@ -3,8 +3,8 @@
 from functools import cached_property
 from typing import Any
 
-from rayhelm.catalog.tasks import Task
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.tasks import Task
 from rayhelm.planner.autoscaling import AutoscalingPlan
 from rayhelm.planner.ingress_workers import IngressWorkersPlan
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rayhelm.errors import FleetError
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.measurements import FleetMeasurements
 
 __all__ = ["describe_shape", "list_measured_changes", "list_network_changes"]
 

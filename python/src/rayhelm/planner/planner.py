@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rayhelm.catalog import Catalog, load_catalog
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.huggingface import resolve_online
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.huggingface import resolve_online
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tasks import get_task
+from rayhelm.facts.versions import versions
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import ModelSpec
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
 from rayhelm.planner.access.ingress import check_reachable
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
@@ -32,9 +35,6 @@ from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.planner.stated_model import check_architecture, find_stated_model
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import ModelSpec
-from rayhelm.versions import versions
 
 __all__ = ["plan_fleet", "resolve_model_specs"]
 

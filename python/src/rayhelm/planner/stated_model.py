@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.huggingface import resolve
-from rayhelm.catalog.model import Checkpoint, StatedMemory
-from rayhelm.catalog.stated import build_stated_model
-from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import ModelSpec
+from rayhelm.facts import Catalog
+from rayhelm.facts.huggingface import resolve
+from rayhelm.facts.model import Checkpoint, StatedMemory
+from rayhelm.facts.stated import build_stated_model
+from rayhelm.facts.tensors import count_weights
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import ModelSpec
 
 __all__ = ["check_architecture", "find_stated_model"]
 

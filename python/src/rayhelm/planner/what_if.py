@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayhelm.catalog import load_catalog
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.load import LoadedFleet, parse_fleet
+from rayhelm.fleet.nearest import nearest
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.spec.document import Document
-from rayhelm.spec.load import LoadedFleet, parse_fleet
-from rayhelm.spec.nearest import nearest
 
 __all__ = ["FleetChange", "parse_changes", "plan_changed"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
-from rayhelm.catalog.tasks import get_task
+from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.models import STABLE
+from rayhelm.fleet.pools import Cluster
+from rayhelm.fleet.tenants import Access, Tenant
 from rayhelm.planner.access.remotes import find_forwarded, join_gateways, warn_remotes
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan, VersionPlan
-from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.models import STABLE
-from rayhelm.spec.pools import Cluster
-from rayhelm.spec.tenants import Access, Tenant
 
 __all__ = ["plan_gateways", "plan_tenants", "warn_access"]
 

@@ -4,11 +4,11 @@ can scale to zero."""
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
-from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["REPLICAS_PER_WORKER", "check_reachable", "count_ingress_replicas", "plan_ingress_workers"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from rayhelm.fleet.models import STABLE
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, RemotePlan
-from rayhelm.spec.models import STABLE
 
 __all__ = ["weigh_remotes"]
 

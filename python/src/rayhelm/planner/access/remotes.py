@@ -8,14 +8,14 @@ from math import ceil
 
 import yaml
 
-from rayhelm.catalog.tasks import get_task
-from rayhelm.closed import ClosedCamel
+from rayhelm.facts.closed import ClosedCamel
+from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.gateway import Gateway
+from rayhelm.fleet.models import STABLE, Replicas
+from rayhelm.fleet.remotes import rank_remotes
 from rayhelm.planner.access.remote_weights import weigh_remotes
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, RemotePlan
-from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.gateway import Gateway
-from rayhelm.spec.models import STABLE, Replicas
-from rayhelm.spec.remotes import rank_remotes
 
 __all__ = ["find_forwarded", "join_gateways", "warn_remotes"]
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rayhelm.catalog.tasks import get_task
+from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.tenants import Service
 from rayhelm.planner.access.ingress import plan_ingress_workers
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.tenants import Service
 
 __all__ = ["count_service_gpus", "plan_services", "warn_gated_models", "warn_missing_images"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import Fix, FleetError
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.access.services import count_service_gpus
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import Plan
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["check_tenant_limits", "warn_idle_shares"]
 

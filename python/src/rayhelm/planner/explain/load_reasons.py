@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from rayhelm.fleet.traffic import Traffic
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
 from rayhelm.planner.placement.spare_replicas import compute_availability, load_failure_rates
 from rayhelm.planner.plan import Reason
-from rayhelm.spec.traffic import Traffic
 
 __all__ = ["explain_burst", "explain_prefixes", "explain_spare", "format_figure", "format_load"]
 

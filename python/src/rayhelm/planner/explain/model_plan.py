@@ -3,8 +3,10 @@
 from math import ceil
 from typing import Any
 
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tensors import count_weights
+from rayhelm.fleet.models import STABLE, Replicas
+from rayhelm.fleet.names import derive_kubernetes_name
 from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings
 from rayhelm.planner.explain.prefill_decode import plan_roles
 from rayhelm.planner.explain.reasons import choose_routing, explain_choice
@@ -19,8 +21,6 @@ from rayhelm.planner.placement.inventory import HostInventory
 from rayhelm.planner.plan import AdapterPlan, Estimate, ModelPlan, StagePlan
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval
-from rayhelm.spec.models import STABLE, Replicas
-from rayhelm.spec.names import derive_kubernetes_name
 
 __all__ = ["build_model_plan"]
 

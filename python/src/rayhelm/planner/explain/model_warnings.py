@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.engine_arguments import load_uncounted_arguments
-from rayhelm.catalog.licenses import find_license
+from rayhelm.facts.engine_arguments import load_uncounted_arguments
+from rayhelm.facts.licenses import find_license
+from rayhelm.fleet.models import ModelSpec
 from rayhelm.planner.explain.prefill_decode import warn_roles
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
-from rayhelm.spec.models import ModelSpec
 
 __all__ = ["list_unknown", "list_warnings"]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from rayhelm.fleet.models import Replicas
+from rayhelm.fleet.names import derive_kubernetes_name
 from rayhelm.planner.explain.load_reasons import (
     explain_burst,
     explain_prefixes,
@@ -18,8 +20,6 @@ from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.spec.models import Replicas
-from rayhelm.spec.names import derive_kubernetes_name
 
 __all__ = ["choose_routing", "explain_choice"]
 

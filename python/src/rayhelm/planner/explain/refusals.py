@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
 
-from rayhelm.catalog import Catalog
 from rayhelm.errors import Fix, Problem
+from rayhelm.facts import Catalog
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.explain.more_nodes import add_nodes, find_largest_host
 from rayhelm.planner.explain.several_pools import advise_several_pools
 from rayhelm.planner.memory.fit import Fit, fit
@@ -17,7 +18,6 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["report_no_fit", "report_no_room"]
 

@@ -5,14 +5,14 @@ from itertools import permutations
 from math import ceil, floor, log10
 
 from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import Replicas
 from rayhelm.planner.explain.more_nodes import add_nodes
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Comparison
 from rayhelm.planner.placement.load_shares import PoolRoom, count_replicas, find_room
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import Replicas
 
 __all__ = ["advise_several_pools", "report_no_room_together"]
 

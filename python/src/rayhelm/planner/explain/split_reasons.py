@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.parallelism import list_split_errors
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import Reason

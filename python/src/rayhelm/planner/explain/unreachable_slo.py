@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import ceil
 
 from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import Slo
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import Slo
 
 __all__ = ["Missed", "report_unreachable_slo"]
 

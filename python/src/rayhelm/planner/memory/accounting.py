@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import hypot
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
 from rayhelm.planner.memory.expert_padding import find_padding
 from rayhelm.planner.memory.gpu_memory import (

@@ -9,9 +9,9 @@ the layer itself; the two matrices of the vocabulary are whole on each GPU.
 
 from dataclasses import dataclass
 
-from rayhelm.catalog._tensor import Tensor, element_bytes
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts._tensor import Tensor, element_bytes
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tensors import count_weights
 
 __all__ = ["AdapterSlots", "count_adapter_bytes"]
 

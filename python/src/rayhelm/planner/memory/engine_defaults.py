@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.accounting import EngineConfig
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 

@@ -6,8 +6,8 @@ Triton (llm-d-planner @e50305a, docs/empirical-vllm-memory-results.md), 65.97 Gi
 
 from dataclasses import dataclass
 
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
 
 __all__ = ["MARLIN", "TRITON", "ExpertPadding", "compute_experts_growth", "find_padding"]
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import find_engine, is_older_than_measured, list_engines
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.closed import Closed
+from rayhelm.facts import Catalog
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.engines import find_engine, is_older_than_measured, list_engines
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.versions import versions
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory, evaluate
 from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_engine_config
 from rayhelm.planner.memory.fit_fixes import FitFix, list_fixes, list_split_fixes
@@ -15,7 +16,6 @@ from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_f
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.memory.quantization import find_quantization_error
-from rayhelm.versions import versions
 
 __all__ = ["Fit", "FitStage", "fit"]
 

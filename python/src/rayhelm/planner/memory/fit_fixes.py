@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tensors import count_weights
-from rayhelm.closed import Closed
+from rayhelm.facts import Catalog
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 

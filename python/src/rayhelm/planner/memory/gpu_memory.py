@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tensors import Tensor, count_weights
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tensors import Tensor, count_weights
 from rayhelm.planner.memory.expert_padding import MARLIN, ExpertPadding, compute_experts_growth
 
 __all__ = [

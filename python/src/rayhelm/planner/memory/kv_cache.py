@@ -13,9 +13,9 @@ from itertools import accumulate
 from math import ceil
 from typing import Literal
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.recurrent_state import count_state_bytes
 
 __all__ = ["KV_CACHE_DTYPES", "Group", "KvCache", "lay_out_kv_cache"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.model import BuiltMemory, Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.model import BuiltMemory, Checkpoint
 
 __all__ = ["find_partition", "list_context_errors", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
 

@@ -1,8 +1,8 @@
 """Quantized checkpoints that vLLM refuses: their format on a GPU, or at all."""
 
-from rayhelm.catalog.engines import EngineConstants, QuantizationLimit
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts.engines import EngineConstants, QuantizationLimit
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
 
 __all__ = ["find_quantization_error", "is_deprecated"]
 

@@ -1,6 +1,6 @@
 """State of one recurrent layer on one GPU, in bytes. The shapes are those of vLLM's MambaStateShapeCalculator."""
 
-from rayhelm.catalog.model import Recurrence
+from rayhelm.facts.model import Recurrence
 
 __all__ = ["count_state_bytes"]
 

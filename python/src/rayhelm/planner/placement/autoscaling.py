@@ -5,11 +5,11 @@ Models with a fixed number of replicas get no reasons, because nothing scales.""
 from collections.abc import Iterator
 from math import ceil, floor
 
+from rayhelm.fleet.models import Replicas
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.load_time import count_weights_per_node, estimate_load_s, load_load_times
 from rayhelm.planner.plan import AutoscalingPlan, Reason, StagePlan
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.spec.models import Replicas
 
 __all__ = ["choose_autoscaling", "choose_target", "explain_autoscaling"]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.memory.quantization import find_quantization_error

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 
+from rayhelm.fleet.models import Slo
 from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
@@ -15,7 +16,6 @@ from rayhelm.planner.placement.roles import Roles
 from rayhelm.planner.placement.spare_replicas import count_spare_replicas
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.estimate import Interval
-from rayhelm.spec.models import Slo
 
 __all__ = ["ReplicaCapacity", "count_held_requests", "estimate_capacity", "limit_requests", "plan_rate"]
 

@@ -1,7 +1,7 @@
 """Prices of a plan. An unknown price stays None."""
 
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.spec.pools import Pool
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.fleet.pools import Pool
 
 __all__ = ["compute_token_price", "find_gpu_price"]
 

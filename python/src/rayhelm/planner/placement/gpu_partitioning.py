@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.mig import MigTable
-from rayhelm.catalog.parts import make_time_slice
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Pool, Sharing
+from rayhelm.facts import Catalog
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.mig import MigTable
+from rayhelm.facts.parts import make_time_slice
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Pool, Sharing
 
 __all__ = ["GpuPartitioning", "partition_gpus", "rename_parts", "rename_resource"]
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts import Catalog
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Pool
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.placement.gpu_partitioning import (
     GpuPartitioning,
@@ -16,8 +18,6 @@ from rayhelm.planner.placement.gpu_partitioning import (
 )
 from rayhelm.planner.placement.measured import find_measurement, measure_gpu
 from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Pool
 
 __all__ = ["HostInventory", "PoolInventory", "build_inventories", "warn_ambiguous_gpus", "warn_unknown_prices"]
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import yaml
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import yaml
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 from rayhelm.planner.plan import StagePlan
 
 __all__ = ["LoadTimes", "count_weights_per_node", "estimate_load_s", "load_load_times"]

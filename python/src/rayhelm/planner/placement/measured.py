@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.measurements import NodeMeasurement, PoolMeasurement
 from rayhelm.planner.placement.pool_network import list_usable_pairs
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.measurements import NodeMeasurement, PoolMeasurement
 
 if TYPE_CHECKING:
     from rayhelm.planner.placement.inventory import PoolInventory

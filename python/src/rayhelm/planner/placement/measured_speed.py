@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.speed_measurements import SpeedMeasurement
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.speed_measurements import SpeedMeasurement
 
 __all__ = ["find_doubt", "list_own_rows", "warn_speed_measurements"]
 

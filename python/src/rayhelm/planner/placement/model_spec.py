@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from math import floor, hypot
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
-from rayhelm.catalog.tasks import TaskKind, get_task
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tasks import TaskKind, get_task
+from rayhelm.fleet.adapters import MOST_SLOTS, find_slot_rank
+from rayhelm.fleet.models import ModelSpec, Replicas
+from rayhelm.fleet.speed_measurements import SpeedMeasurement
+from rayhelm.fleet.traffic import Traffic
 from rayhelm.planner.memory.adapter_slots import AdapterSlots
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
 from rayhelm.planner.memory.quantization import is_deprecated
-from rayhelm.spec.adapters import MOST_SLOTS, find_slot_rank
-from rayhelm.spec.models import ModelSpec, Replicas
-from rayhelm.spec.speed_measurements import SpeedMeasurement
-from rayhelm.spec.traffic import Traffic
 
 __all__ = ["Z95", "Lengths", "LoadShare", "ResolvedModelSpec"]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, groupby, islice
 
-from rayhelm.catalog.engines import EngineConstants
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
+from rayhelm.facts.engines import EngineConstants
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.fleet.models import Parallelism
 from rayhelm.planner.memory.parallelism import list_tensor_parallel_sizes
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory
-from rayhelm.spec.models import Parallelism
 
 __all__ = ["ModelSplit", "count_pinned_stages", "list_splits"]
 

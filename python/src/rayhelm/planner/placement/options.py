@@ -6,7 +6,7 @@ Pools whose hosts and network are alike have the same splits, so a split is eval
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, evaluate_split, find_least_share
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Pool
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Pool
 
 __all__ = ["check_pool_labels"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from rayhelm.spec.measurements import PairMeasurement, PoolMeasurement
+from rayhelm.fleet.measurements import PairMeasurement, PoolMeasurement
 
 __all__ = ["PoolNetwork", "list_usable_pairs", "measure_network"]
 

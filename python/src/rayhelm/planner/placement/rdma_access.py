@@ -7,9 +7,9 @@ Runs after all models are placed: replicas on one host do not use the network.
 from collections.abc import Iterator, Mapping
 
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["check_rdma_access"]
 

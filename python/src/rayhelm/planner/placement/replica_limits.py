@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from math import floor
 
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.models import Replicas
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.models import Replicas
 
 __all__ = ["check_replica_limits"]
 

@@ -6,7 +6,7 @@ from math import exp, lgamma, log
 
 import yaml
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["FailureRates", "compute_availability", "count_spare_replicas", "load_failure_rates"]
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import yaml
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["SpeedAssumptions", "load_assumptions"]
 

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
-from rayhelm.catalog.engines import find_engine
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.versions import versions
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.input_limits import MOST_TOKENS
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.speed.shape import ReplicaShape, Speculation, StageLink
-from rayhelm.versions import versions
 
 __all__ = ["build_shape", "count_kv_bytes"]
 

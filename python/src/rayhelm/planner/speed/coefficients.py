@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
-from rayhelm.closed import Closed
+from rayhelm.facts.closed import Closed
 
 __all__ = ["Band", "BandChoice", "SpeedCoefficients", "load_coefficients"]
 

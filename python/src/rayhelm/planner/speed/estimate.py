@@ -3,8 +3,8 @@
 from functools import cache
 from math import exp
 
-from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
+from rayhelm.facts.closed import Closed
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import Band, BandChoice, load_coefficients
 from rayhelm.planner.speed.model import Speed, compute_speed, find_least_tpot_s

@@ -1,6 +1,6 @@
 """Rates between the GPUs of a host."""
 
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.shape import StageLink
 

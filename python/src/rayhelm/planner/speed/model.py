@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf
 
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
 from rayhelm.planner.speed.links import find_host_link

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.huggingface import read_config
-from rayhelm.catalog.model import Checkpoint, Quantization
-from rayhelm.catalog.network import NetworkKind
-from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem, RayhelmError
+from rayhelm.facts import load_catalog
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.huggingface import read_config
+from rayhelm.facts.model import Checkpoint, Quantization
+from rayhelm.facts.network import NetworkKind
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.build import build_shape

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from rayhelm.catalog import load_catalog
-from rayhelm.catalog.model import Checkpoint, Quantization
+from rayhelm.facts import load_catalog
+from rayhelm.facts.model import Checkpoint, Quantization
 from rayhelm.planner.speed.build import build_shape
 from rayhelm.planner.speed.shape import Load, ReplicaShape, find_format
 

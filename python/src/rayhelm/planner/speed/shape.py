@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rayhelm.catalog.gpu import GpuKind
-from rayhelm.catalog.model import Checkpoint, Quantization
-from rayhelm.catalog.tensors import count_weights
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.model import Checkpoint, Quantization
+from rayhelm.facts.tensors import count_weights
 
 __all__ = ["Load", "ModelWork", "ReplicaShape", "Speculation", "StageLink", "count_work", "find_format"]
 

@@ -5,7 +5,7 @@ The fitted coefficients multiply them. One stage of one rank is counted at a tim
 
 from dataclasses import dataclass
 
-from rayhelm.catalog.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients
 from rayhelm.planner.speed.links import find_all_reduce_gb_per_s, has_fast_link

@@ -1,0 +1,90 @@
+"""What to do instead of a change that is dangerous."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rayhelm.check.diff.gpus import GpuCount
+from rayhelm.check.diff.report import GpuNeed, QuotaNeed, ReleaseReport
+
+__all__ = ["advise_fleet", "advise_release"]
+
+INCREMENTAL = "NewClusterWithIncrementalUpgrade"
+
+
+def advise_release(report: ReleaseReport, strategy: str) -> Iterator[str]:
+    """Yield what to do about one RayService. `strategy`: its upgradeStrategy after the change."""
+    name, namespace = report.release, report.namespace
+    if report.effect == "held back":
+        yield (
+            f"free or add GPUs, so that the plan selects NewCluster; or recreate the service in a maintenance window:"
+            f" kubectl delete rayservice {name} -n {namespace}, and sync. No request is answered until its models are"
+            " loaded"
+        )
+    if report.effect == "new cluster, waiting":
+        yield "fix the reason before merging; the running cluster continues to serve, and a second one keeps its GPUs"
+    if report.effect in ("invalid", "refused"):
+        yield "fix the manifest before merging: KubeRay applies none of it"
+    if report.effect == "bounds at next switch":
+        path = "spec.workerGroupSpecs[].maxReplicas"
+        yield (
+            f"the running RayCluster keeps its bounds: merge an edit of the pods too, or patch {path} of the RayCluster"
+            f" of {name} with kubectl"
+        )
+    alone = [each.model for each in report.models if each.change == "restarted"]
+    if "requests-at-risk" in report.dangers and alone:
+        yield (
+            f"run two replicas of {', '.join(alone)} before the change, or edit the pods in the same change: then a new"
+            " cluster takes over when it is ready"
+        )
+    # Without the danger, other models with the same name take the requests.
+    if report.effect in ("uninstall", "suspended") and ("requests-at-risk" in report.dangers or not report.models):
+        yield "move the clients to another model first (servedAs, versions of the gateway), then remove it"
+    if "absorbed" in report.dangers:
+        yield (
+            "merge the new operator version alone, and this edit afterwards: the operator marks the edit as rolled out,"
+            " and running pods never receive it"
+        )
+    if report.effect == "new cluster" and strategy == "NewCluster" and report.pruned_objects:
+        yield "objects are pruned while the old cluster still serves: prune after the switch (Argo CD: PruneLast=true)"
+
+
+def advise_fleet(
+    reports: Sequence[ReleaseReport],
+    gpus: Sequence[GpuNeed],
+    quotas: Sequence[QuotaNeed],
+    surges: Mapping[str, GpuCount],
+) -> tuple[tuple[str, ...], bool]:
+    """Return advice for the whole change, and whether GPUs or a quota are short."""
+    short = [need for need in gpus if need.capacity is not None and need.meanwhile > need.capacity]
+    over = [need for need in quotas if need.meanwhile > need.limit]
+    found: list[str] = []
+    for need in short:
+        assert need.capacity is not None
+        found += _advise_pool(need, surges)
+    for quota in over:
+        found.append(
+            f"namespace {quota.namespace}: {quota.meanwhile} {quota.resource} are needed meanwhile and the quota is"
+            f" {quota.limit}: pods stay Pending. Merge one service at a time, or raise `quota.gpus` of the tenant first"
+        )
+    removed = [each.release for each in reports if each.effect == "uninstall"]
+    added = [each.release for each in reports if each.effect in ("install", "new cluster")]
+    if short and removed and added:
+        found.append(f"merge the removal of {', '.join(removed)} first: its GPUs are then free for {', '.join(added)}")
+    return tuple(dict.fromkeys(found)), bool(short or over)
+
+
+def _advise_pool(need: GpuNeed, surges: Mapping[str, GpuCount]) -> Iterator[str]:
+    assert need.capacity is not None
+    key = (need.cluster, need.pool, need.resource)
+    extra = {name: count[key] for name, count in surges.items() if count[key]}
+    missing = need.meanwhile - need.capacity
+    text = f"pool {need.pool}: {need.meanwhile} {need.resource} are needed meanwhile and the pool has {need.capacity}"
+    alone = [name for name, count in extra.items() if need.before + count <= need.capacity]
+    if len(extra) > 1 and len(alone) == len(extra):
+        order = ", then ".join(sorted(extra, key=lambda name: extra[name]))
+        yield f"{text}. Merge one service at a time, for example: {order}"
+        return
+    yield (
+        f"{text}: pods of the new cluster stay Pending, and the old one continues to serve. Add {missing} GPUs to the"
+        f" pool; or set upgrade.strategy to {INCREMENTAL}, which needs a part of them at a time (KubeRay 1.7.0 and a"
+        " Gateway API controller); or None, and recreate the service in a maintenance window"
+    )

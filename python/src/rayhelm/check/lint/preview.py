@@ -1,0 +1,26 @@
+"""Problems that `rayhelm render` and `rayhelm lint` would find in a planned fleet, without helm."""
+
+from collections.abc import Iterator
+
+from rayhelm.check.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
+from rayhelm.deploy.render.problems import find_problems_of_values
+from rayhelm.errors import Problem
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.planner.plan import Plan
+
+__all__ = ["preview_problems"]
+
+
+def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
+    """Return all problems by line, so that the user can fix all of them at once."""
+    found = [*find_problems_of_values(plan, loaded), *_find_unpinned_models(loaded)]
+    return tuple(sorted(found, key=lambda problem: problem.line or 0))
+
+
+def _find_unpinned_models(loaded: LoadedFleet) -> Iterator[Problem]:
+    message = "the admission policy `model-revision` refuses a model of a hub without `revision` or `unpinnedReason`"
+    for name in list_unpinned_models(loaded.fleet, loaded.fleet.models):
+        if loaded.fleet.part_of(name):
+            # The model of a further pool has the line of the model with `pools`, which is reported.
+            continue
+        yield loaded.document.problem(("models", name), message, UNPINNED_FIX, RULE)

@@ -1,0 +1,169 @@
+"""`rayhelm lint` of what people wrote with metrics: rule files, dashboards, values, and queries in Kubernetes objects.
+
+Names that do not exist are refused everywhere. Expressions of rules, panels and scalers are checked as PromQL; metrics
+of other programs are left alone.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rayhelm.check.admission.manifests import are_manifests, read_manifests
+from rayhelm.check.lint.fleet import Checked
+from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.metrics import Replacement, load_exporters
+from rayhelm.fleet.document import read_document, read_text
+from rayhelm.fleet.yaml_nodes import Path as FieldPath
+from rayhelm.fleet.yaml_nodes import dotted
+
+__all__ = ["check_queries", "find_query_files"]
+
+BLOCK = re.compile(r"[|>][-+]?\s*$")
+"""End of a line before a block of text."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """One text of a file."""
+
+    path: FieldPath
+    text: str
+    line: int | None
+    """Line of its first row."""
+
+
+def find_query_files(path: Path) -> list[Path]:
+    """Rule files, dashboards, values of our charts, and Kubernetes objects, at a path or in a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [file for file in files if file.is_file() and _kind(file)]
+
+
+def check_queries(path: Path) -> Checked:
+    """Check the queries of all files at a path. Raises FleetError for a file that cannot be read."""
+    checked = Checked()
+    for file in find_query_files(path):
+        kind, texts = _kind(file), list(_texts(file))
+        problems = [problem for text in texts for problem in _check(text, str(file))]
+        checked.problems += problems
+        count = sum(_is_query(text) for text in texts)
+        if not problems and (count or kind != "objects"):
+            checked.done.append(f"{file}: {kind}: {count} queries, and no metric name that does not exist")
+    return checked
+
+
+def _kind(file: Path) -> str:
+    """Return the kind of a file; empty if it has no queries."""
+    if file.suffix == ".json":
+        return "dashboard" if '"panels"' in _start(file, 1 << 20) else ""
+    if file.suffix not in (".yaml", ".yml"):
+        return ""
+    keys = {line.partition(":")[0] for line in _start(file, 1 << 20).splitlines() if re.match(r"[A-Za-z]\w*:", line)}
+    if not keys or "fleet" in keys:
+        return ""
+    if are_manifests(file):
+        return "objects"
+    if "groups" in keys:
+        return "rules"
+    return "values" if any(keys <= values for values in _keys_of_values()) else ""
+
+
+def _start(file: Path, size: int) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(size).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+@cache
+def _keys_of_values() -> list[set[str]]:
+    """Keys at the top of the values of each chart."""
+    schemas = sorted(charts_dir().glob("*/values.schema.json"))
+    return [set(json.loads(schema.read_text())["properties"]) for schema in schemas]
+
+
+def _texts(file: Path) -> Iterator[_Text]:
+    if file.suffix == ".json":
+        yield from _texts_of_dashboard(file)
+        return
+    if _kind(file) != "objects":
+        document, rows = read_document(file), read_text(file).splitlines()
+        yield from _walk(document.data, (), document.lines, rows)
+        return
+    for manifest in read_manifests(file):
+        yield from _walk(manifest.item, (), manifest.lines, list(manifest.text))
+
+
+def _walk(value: Any, path: FieldPath, lines: Any, rows: list[str]) -> Iterator[_Text]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _walk(each, (*path, key), lines, rows)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _walk(each, (*path, index), lines, rows)
+    elif isinstance(value, str):
+        line = lines.get(path)
+        if line is not None and line <= len(rows) and BLOCK.search(rows[line - 1]):
+            line += 1
+        yield _Text(path, value, line)
+
+
+def _texts_of_dashboard(file: Path) -> Iterator[_Text]:
+    text = read_text(file)
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FleetError(Problem(f"not valid JSON: {error.msg}", "", str(file), error.lineno)) from None
+    rows = text.splitlines()
+    for each in _walk(data, (), {}, []):
+        written = json.dumps(each.text)[1:-1]
+        line = next((number for number, row in enumerate(rows, 1) if written in row), None)
+        yield replace(each, line=line)
+
+
+def _is_query(text: _Text) -> bool:
+    """Return whether a text is an expression of a rule, a panel or a scaler of KEDA."""
+    return text.path[-1:] == ("expr",) or text.path[-2:] == ("metadata", "query")
+
+
+def _check(text: _Text, file: str) -> Iterator[Problem]:
+    if _is_query(text):
+        from rayhelm.observe.check import check_query
+
+        for problem in check_query(text.text, name=dotted(text.path), file=file, line=text.line, is_ours=False):
+            yield _with_whole_text(problem, text)
+        return
+    for name, replacement in _replaced().items():
+        if re.search(rf"(?<![\w:]){re.escape(name)}(?![\w:])", text.text):
+            yield Problem(
+                f"{name} does not exist. {replacement.why}",
+                dotted(text.path),
+                file,
+                text.line,
+                _fix(text, name, replacement.use[0]),
+                "promql-replaced",
+            )
+
+
+def _with_whole_text(problem: Problem, text: _Text) -> Problem:
+    """The fix as YAML: the whole expression where only a name is wrong, else the advice."""
+    for name, replacement in _replaced().items():
+        if problem.rule == "promql-replaced" and f"{name} does not exist" in problem.message:
+            return replace(problem, fix=_fix(text, name, replacement.use[0]))
+    if problem.rule == "promql-metric" and (wrong := re.search(r"does not have ([\w:]+);", problem.message)):
+        return replace(problem, fix=_fix(text, wrong[1], problem.fix_text))
+    return replace(problem, fix=Fix.advice(problem.fix_text))
+
+
+def _fix(text: _Text, name: str, use: str) -> Fix:
+    return Fix(dotted(text.path), re.sub(rf"(?<![\w:]){re.escape(name)}(?![\w:])", use, text.text))
+
+
+@cache
+def _replaced() -> dict[str, Replacement]:
+    return {name: found for exporter in load_exporters().values() for name, found in exporter.absent.items()}

@@ -1,0 +1,69 @@
+"""Kinds of worker pods: pool, GPU, and number of GPUs. Each kind becomes a worker group."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Host, Pool
+from rayhelm.planner.plan import ModelPlan
+
+__all__ = ["PodKind", "find_hosts", "list_pod_kinds", "name_pod_kinds"]
+
+
+@dataclass(frozen=True)
+class PodKind:
+    """One kind of worker pods."""
+
+    pool: str
+    gpu: str
+    """Name in the fleet file; for a GPU partition, the name in the plan."""
+    gpus: int
+    """GPUs of one pod."""
+
+
+def list_pod_kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
+    """Return one kind for all stages, or one for each stage in a pool of unlike hosts."""
+    pool = loaded.fleet.pools[plan.pool]
+    if plan.hosts:
+        by_name = {_name(plan.pool, index, host): host for index, host in enumerate(pool.hosts)}
+        gpus = plan.tensor_parallel_size
+        return [PodKind(plan.pool, by_name[host].gpu, gpus) for host in plan.hosts]
+    gpus = plan.gpus_per_replica // plan.nodes_per_replica
+    return [PodKind(plan.pool, plan.gpu if pool.sharing else pool.gpu or "", gpus)]
+
+
+def find_hosts(kind: PodKind, pool: Pool) -> list[Host]:
+    """Return the hosts of a pool of unlike hosts that can run such pods."""
+    return [host for host in pool.hosts if host.gpu == kind.gpu]
+
+
+def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, str]:
+    """Return the name each kind after its pool, followed by host, GPU or MIG profile and number of GPUs if the pool has
+    several kinds."""
+    kinds = list(dict.fromkeys(kind for plan in models for kind in list_pod_kinds(plan, loaded)))
+    shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
+    names: dict[PodKind, str] = {}
+    for kind in kinds:
+        name = _build_base_name(kind, loaded)
+        name = f"{name}-x{kind.gpus}" if shapes[kind.pool, kind.gpu] > 1 else name
+        while name in names.values():
+            name += "-2"
+        names[kind] = name
+    return names
+
+
+def _build_base_name(kind: PodKind, loaded: LoadedFleet) -> str:
+    pool = loaded.fleet.pools[kind.pool]
+    if pool.sharing and len(pool.sharing.layout) > 1:
+        return f"{kind.pool}-{kind.gpu.rpartition('/')[2].replace('.', '-')}"
+    if not pool.hosts:
+        return kind.pool
+    hosts = find_hosts(kind, pool)
+    if len(hosts) == 1:
+        return f"{kind.pool}-{_name(kind.pool, pool.hosts.index(hosts[0]), hosts[0])}"
+    return f"{kind.pool}-{''.join(letter if letter.isalnum() else '-' for letter in kind.gpu.lower())}"
+
+
+def _name(pool: str, index: int, host: Host) -> str:
+    return host.name or f"{pool}-{index}"

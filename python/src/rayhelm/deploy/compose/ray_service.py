@@ -1,0 +1,217 @@
+"""Values of the chart `ray-service`, one release for each service of a plan."""
+
+from functools import partial
+from pathlib import Path
+
+from rayhelm.deploy.compose.applications import build_application, build_custom_application
+from rayhelm.deploy.compose.included import find_missing_for_adapters
+from rayhelm.deploy.compose.pool_images import find_wrong_images
+from rayhelm.deploy.compose.redis import find_redis, find_shared_redis
+from rayhelm.deploy.compose.release_overrides import apply_overrides_of_service
+from rayhelm.deploy.compose.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
+from rayhelm.deploy.compose.scraping import build_scraping
+from rayhelm.deploy.compose.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
+from rayhelm.deploy.compose.weights import (
+    build_bucket_egress,
+    build_hub_egress,
+    build_weights,
+    find_missing_for_weights,
+)
+from rayhelm.deploy.compose.weights_claim import choose_access_mode
+from rayhelm.deploy.compose.worker_groups import (
+    build_ingress_group,
+    build_worker_groups,
+    name_groups_by_model,
+    name_ingress_group,
+)
+from rayhelm.deploy.values.common.network import Peer
+from rayhelm.deploy.values.platform.classes import PriorityClasses
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.deploy.values.ray_service.cluster import (
+    Auth,
+    GcsFaultTolerance,
+    KubeRay,
+    RayAutoscaler,
+    SecretKeyRef,
+    Upgrade,
+)
+from rayhelm.deploy.values.ray_service.groups import HeadPod
+from rayhelm.deploy.values.ray_service.image import RayImage
+from rayhelm.deploy.values.ray_service.logs import PodLogs, StdoutLogs
+from rayhelm.deploy.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress, ServiceApiServer
+from rayhelm.deploy.values.ray_service.serve import Logging, ProxyTls, Serve
+from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts.huggingface import resolve_online
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.pools import Cluster
+from rayhelm.fleet.redis import Redis
+from rayhelm.fleet.tenants import Aliases
+from rayhelm.planner.plan import ModelPlan, Plan
+
+__all__ = ["build_ray_service_values"]
+
+GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
+"""Pod labels of the release `gateway`."""
+
+
+def build_ray_service_values(
+    plan: Plan, loaded: LoadedFleet, known: Catalog | None = None
+) -> dict[str, RayServiceValues]:
+    """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
+    known = known or load_catalog()
+    problems = [*_find_missing(plan, loaded), *find_wrong_images(plan, loaded, known)]
+    try:
+        values = run_all(
+            {service: partial(_build_overridden, service, plan, loaded, known) for service in plan.services},
+        )
+    except FleetError as error:
+        raise FleetError([*problems, *error.problems]) from None
+    if problems:
+        raise FleetError(problems)
+    return values
+
+
+def _build_overridden(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+    values = _build_values(service, plan, loaded, known)
+    return apply_overrides_of_service(values, service, plan, loaded)
+
+
+def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+    fleet, planned, models = loaded.fleet, plan.services[service], plan.of_service(service)
+    cluster = fleet.clusters[planned.cluster]
+    declared = fleet.services.get(service)
+    aliases = declared.aliases if declared else None
+    stages, groups = name_groups_by_model(models, loaded), build_worker_groups(models, loaded, known)
+    ingress_group = name_ingress_group(models, loaded) if planned.ingress_workers else ""
+    if planned.ingress_workers:
+        groups[ingress_group] = build_ingress_group(planned.ingress_workers)
+    usual = RayNetworkPolicy()
+    return RayServiceValues(
+        tenant=planned.tenant or "",
+        kuberay=KubeRay(version=cluster.kuberay),
+        image=_build_image(cluster),
+        auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
+        upgrade=Upgrade(strategy=planned.upgrade),
+        serve=Serve(
+            applications={
+                one.application: build_application(one, stages[one.model], ingress_group)
+                for one in models
+                if not _is_custom(one)
+            },
+            tls=ProxyTls(secret_name=f"{service}-serve-tls" if cluster.serve_tls else ""),
+            logging=Logging(access_log=cluster.logs.requests),
+            prometheus=build_prometheus_source(models, cluster),
+            custom_applications={
+                one.application: build_custom_application(
+                    one, _find_architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
+                )
+                for one in models
+                if _is_custom(one)
+            },
+        ),
+        # With a fixed number of workers there is nothing to scale, and no pod gets a token of the API server.
+        autoscaler=RayAutoscaler(
+            enabled=any(group.min_replicas < group.max_replicas for group in groups.values()),
+        ),
+        head=HeadPod(
+            priority_class_name=PriorityClasses().head.name,
+        ),
+        worker_groups=groups,
+        gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
+        weights=build_weights(
+            models,
+            cluster,
+            declared.weights_size if declared else None,
+            choose_access_mode(service, plan, fleet),
+        ),
+        network_policy=RayNetworkPolicy(
+            api_server=ServiceApiServer(cidrs=list(cluster.api_server.cidrs)),
+            operator=Peer(namespace=cluster.kuberay_operator.namespace, pod_labels=usual.operator.pod_labels),
+            allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
+            redis=_build_redis_egress(find_redis(service, plan, fleet)),
+            prometheus_api=build_prometheus_egress(models, cluster),
+            tracing=build_tracing_egress(cluster),
+            hub=build_hub_egress(models),
+            bucket=build_bucket_egress(models, cluster),
+            prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
+        ),
+        scraping=build_scraping(cluster.prometheus),
+        tracing=build_tracing(cluster),
+        logs=PodLogs(stdout=StdoutLogs(enabled=cluster.logs.stdout)),
+        aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
+    )
+
+
+def _build_allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
+    """Return the allowed clients: pods of rayhelm's gateway, or all pods of the namespace of another gateway, and of
+    the namespace of aliases."""
+    labels = GATEWAY_PODS if ours else {}
+    gateway = cluster.gateway.namespace
+    peers = {gateway: Peer(namespace=gateway, pod_labels=labels)}
+    return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
+
+
+def _find_architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
+    declared = loaded.fleet.models[plan.model].architecture
+    return resolve_online(declared or plan.source, Path(loaded.document.file).parent, known)
+
+
+def _is_custom(plan: ModelPlan) -> bool:
+    return get_task(plan.task).server == "application"
+
+
+def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
+    """Return a problem for each value that only the user's cluster can provide."""
+    used = {model.cluster for model in plan.models.values()}
+    addresses = [
+        loaded.document.problem(
+            ("clusters", name),
+            f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
+            " is denied",
+            f"clusters:\n  {name}:\n    apiServer: {{cidrs: [10.0.0.1/32]}}   # kubectl get endpointslices -n default"
+            " -l kubernetes.io/service-name=kubernetes",
+        )
+        for name, cluster in loaded.fleet.clusters.items()
+        if name in used and not cluster.api_server.cidrs
+    ]
+    return [
+        *addresses,
+        *find_shared_redis(plan, loaded),
+        *find_missing_for_policies(plan, loaded),
+        *find_missing_for_tracing(plan, loaded),
+        *find_missing_for_adapters(plan, loaded),
+        *find_missing_for_weights(plan, loaded),
+    ]
+
+
+def _build_image(cluster: Cluster) -> RayImage:
+    if not cluster.image:
+        return RayImage()
+    named = cluster.image
+    return RayImage(
+        repository=named.repository,
+        tag=named.tag or "",
+        digest=named.digest or "",
+        includes_rayhelm=named.includes_rayhelm,
+    )
+
+
+def _build_fault_tolerance(redis: Redis | None) -> GcsFaultTolerance:
+    if not redis:
+        return GcsFaultTolerance()
+    secret = redis.password_secret
+    password = SecretKeyRef(name=secret.name, key=secret.key) if secret else SecretKeyRef(key="password")
+    return GcsFaultTolerance(
+        enabled=True, redis_address=redis.address, username=redis.username or "", password_secret=password
+    )
+
+
+def _build_redis_egress(redis: Redis | None) -> RedisEgress:
+    """Return the egress of the head to its Redis."""
+    if not redis:
+        return RedisEgress()
+    peer = Peer(namespace=redis.peer_namespace, pod_labels=redis.pod_labels if redis.peer_namespace else {})
+    return RedisEgress(peer=peer, cidrs=list(redis.blocks), port=redis.port)

@@ -1,0 +1,46 @@
+"""Redis of a service: the one of its owner, else the one of its cluster, which a single owner may use. Pure."""
+
+from collections.abc import Iterator
+
+from rayhelm.errors import Problem
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.redis import Redis
+from rayhelm.planner.plan import Plan
+
+__all__ = ["find_redis", "find_shared_redis"]
+
+SHARED = "models"
+"""Owner of the services without a tenant: they are in one namespace."""
+
+
+def find_redis(service: str, plan: Plan, fleet: Fleet) -> Redis | None:
+    """Return the Redis that stores the state of the head of a service; None without fault tolerance."""
+    planned = plan.services[service]
+    own = fleet.tenants[planned.tenant].redis if planned.tenant else None
+    return own or fleet.clusters[planned.cluster].redis
+
+
+def find_shared_redis(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield a problem for each owner whose Redis another owner uses: with the password, code in a Ray worker of one
+    owner can replace the actors of the other."""
+    owners: dict[tuple[str, int], list[str]] = {}
+    for service in plan.services:
+        redis, owner = find_redis(service, plan, loaded.fleet), plan.services[service].tenant or SHARED
+        if not redis:
+            continue
+        known = owners.setdefault((redis.host.lower(), redis.port), [])
+        if owner not in known:
+            known.append(owner)
+    for (host, port), sharing in owners.items():
+        for owner in sharing[1:] if len(sharing) > 1 else []:
+            first = sharing[0]
+            path = ("tenants", owner) if owner in loaded.fleet.tenants else ("clusters",)
+            moved = owner if owner in loaded.fleet.tenants else first
+            yield loaded.document.problem(
+                path,
+                f"`{owner}` and `{first}` use the same Redis, {host}:{port}: with its password, code in a"
+                " Ray worker of one can run code in the Ray clusters of the other",
+                f'tenants:\n  {moved}:\n    redis: {{address: "redis.{moved}-state:6379",'
+                " passwordSecret: {name: redis, key: password}}   # a Redis of its own",
+            )

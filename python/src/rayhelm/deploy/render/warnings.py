@@ -1,0 +1,259 @@
+"""What the rendered values leave open: images without digest, claims without storage class, gateways without host.
+
+`plan`, `render` and `lint` report these alike. Values that were not read from a registry stay empty, so a person has to
+write them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from rayhelm.deploy.compose.weights_claim import needs_several_nodes
+from rayhelm.deploy.values.gateway.limits import Timeouts
+from rayhelm.deploy.values.ray_service.serve import Serve
+from rayhelm.errors import Fix, Problem
+from rayhelm.facts.versions import PinnedImage, versions
+from rayhelm.fleet.labels import FleetImage
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.sources import is_downloaded
+from rayhelm.fleet.yaml_nodes import Path
+from rayhelm.planner.plan import ModelPlan, Plan
+
+__all__ = [
+    "OpenImage",
+    "find_assumed_storage",
+    "find_open_gateways",
+    "find_open_images",
+    "find_short_timeouts",
+    "find_single_node_claims",
+    "list_warnings",
+]
+
+
+@dataclass(frozen=True)
+class OpenImage:
+    """An image whose tag can be moved to other content, because it has no digest."""
+
+    repository: str
+    tag: str
+    file: str
+    """The fleet file, or the chart whose values the user has to extend: `render` overwrites the files that it wrote."""
+    key: str
+    """Key of the digest in `file`."""
+
+    def as_dict(self) -> dict[str, str]:
+        return {
+            "image": self.repository,
+            "tag": self.tag,
+            "file": self.file,
+            "key": self.key,
+            "command": f"crane digest {self.repository}:{self.tag}",
+        }
+
+
+def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
+    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway."""
+    images = find_open_images(plan, loaded)
+    problems = (
+        *find_assumed_storage(plan, loaded),
+        *find_single_node_claims(plan, loaded),
+        *find_open_gateways(plan, loaded),
+        *find_short_timeouts(plan, loaded),
+    )
+    return (*([_table(images)] if images else []), *map(str, problems))
+
+
+def find_open_images(plan: Plan, loaded: LoadedFleet) -> tuple[OpenImage, ...]:
+    """The images of all releases that have no digest."""
+    return tuple(dict.fromkeys([*_ray_images(plan, loaded), *_gateway_images(plan, loaded)]))
+
+
+def _ray_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+    """Images of head and workers: those of the fleet file, else the default one."""
+    fleet, file = loaded.fleet, loaded.document.file
+    for cluster in dict.fromkeys(service.cluster for service in plan.services.values()):
+        declared: FleetImage | PinnedImage = fleet.clusters[cluster].image or versions().images["ray"]
+        if not declared.digest:
+            key = f"clusters.{cluster}.image.digest"
+            yield OpenImage(declared.repository, declared.tag or "", file, key)
+    for pool in dict.fromkeys(pool for model in plan.models.values() for pool in model.pool.split("+")):
+        image = fleet.pools[pool].image if pool in fleet.pools else None
+        if image and not image.digest:
+            yield OpenImage(image.repository, image.tag or "", file, f"pools.{pool}.image.digest")
+
+
+def _gateway_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+    """The fleet file names the image of a gateway by an override of its chart's values."""
+    image = versions().images["haproxy"]
+    if image.digest:
+        return
+    for cluster in plan.gateways:
+        declared = loaded.fleet.clusters[cluster].gateway.values.get("image")
+        named = declared if isinstance(declared, dict) else {}
+        if not named.get("digest"):
+            repository, tag = named.get("repository", image.repository), named.get("tag", image.tag)
+            key = f"clusters.{cluster}.gateway.values.image.digest"
+            yield OpenImage(repository, tag, loaded.document.file, key)
+
+
+def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each cluster whose default storage class has to offer ReadWriteMany, which no one stated."""
+    for name, cluster in loaded.fleet.clusters.items():
+        if cluster.weights.storage_class or cluster.weights.access_mode:
+            continue
+        services = [
+            service
+            for service in _list_downloading(name, plan, loaded)
+            if needs_several_nodes(service, plan, loaded.fleet)
+        ]
+        if not services:
+            continue
+        named = " and ".join(f"`{service}`" for service in services)
+        message = (
+            f"pods on several nodes read the weights of {named}, so the claim is ReadWriteMany, and cluster `{name}`"
+            " names no storage class: it is the default one, which on most clouds is block storage without this mode."
+            " The workers would wait for the volume"
+        )
+        path: Path = ("clusters", name)
+        declared = _read(loaded, (*path, "weights"))
+        fix = Fix("weights", {**declared, "storageClass": "shared-nvme"}, "with your name: kubectl get storageclass")
+        states = Fix("weights", {**declared, "accessMode": "ReadWriteMany"}, "if the default class has this mode")
+        yield loaded.document.problem(path, message, fix, alternatives=[states])
+
+
+def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each cluster that pins ReadWriteOnce, although pods on several nodes mount the claim of a service."""
+    for name, cluster in loaded.fleet.clusters.items():
+        if cluster.weights.access_mode != "ReadWriteOnce":
+            continue
+        services = [
+            service
+            for service in _list_downloading(name, plan, loaded)
+            if needs_several_nodes(service, plan, loaded.fleet)
+        ]
+        if not services:
+            continue
+        named = " and ".join(f"`{service}`" for service in services)
+        message = (
+            f"`weights.accessMode` is ReadWriteOnce, and pods on several nodes read the weights of {named}:"
+            " those on other nodes would wait for the volume"
+        )
+        shared = {"storageClass": "shared-nvme", "accessMode": "ReadWriteMany"}
+        path: Path = ("clusters", name)
+        fix = Fix("weights", {**_read(loaded, (*path, "weights")), **shared}, "with your name of the class")
+        yield loaded.document.problem(path, message, fix)
+
+
+def _list_downloading(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[str]:
+    """List the services of a cluster with a claim of their own for downloaded weights."""
+    return [
+        service
+        for service, planned in plan.services.items()
+        if planned.cluster == cluster
+        and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
+        and not _has_own_claim(service, loaded)
+    ]
+
+
+def _has_own_claim(service: str, loaded: LoadedFleet) -> bool:
+    """Return whether an override of the service names an existing claim."""
+    declared = loaded.fleet.services.get(service)
+    weights = declared.values.get("weights") if declared else None
+    claim = weights.get("claim") if isinstance(weights, dict) else None
+    return isinstance(claim, dict) and bool(claim.get("existingClaim"))
+
+
+def find_open_gateways(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
+    """Gateways that only pods of their cluster can reach."""
+    return tuple(_find_open_gateways(plan, loaded))
+
+
+def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    for cluster, gateway in plan.gateways.items():
+        if loaded.fleet.clusters[cluster].gateway.host:
+            continue
+        path: Path = ("clusters", cluster, "gateway")
+        declared = _read(loaded, path)
+        exposed = {
+            **declared,
+            "host": "ai.example.com",
+            "ingress": {"className": "nginx", "tlsSecret": "ai-tls"},
+            "allowedClients": [*declared.get("allowedClients", ()), "ingress-nginx"],
+        }
+        message = (
+            f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress, no HTTPRoute and no TLS, so only"
+            f" pods of the cluster reach it, at {gateway.url}. No change is needed if all clients are in the cluster"
+        )
+        fix = Fix("", exposed, "or `httpRoute` for the Gateway API, or `tls`; with your names")
+        yield loaded.document.problem(path, message, fix)
+
+
+def find_short_timeouts(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each service and gateway that gives up before a model that scaled to zero is loaded."""
+    zero = [model for model in plan.models.values() if not model.min_replicas]
+    for service in dict.fromkeys(model.service for model in zero):
+        slowest = max((model for model in zero if model.service == service), key=lambda model: model.scaling.load_s)
+        path: Path = ("services", service, "values", "serve", "requestTimeoutSeconds")
+        seconds = _read_number(loaded, path, Serve().request_timeout_seconds)
+        if slowest.scaling.load_s >= seconds:
+            enough = _add_margin(slowest.scaling.load_s)
+            fix = Fix("/" + ".".join(map(str, path)), enough)
+            yield loaded.document.problem(("models", slowest.model), _describe_wait(slowest, "Serve", seconds), fix)
+    for cluster in plan.gateways:
+        here = [model for model in zero if model.cluster == cluster]
+        if not here:
+            continue
+        slowest = max(here, key=lambda model: model.scaling.load_s)
+        path = ("clusters", cluster, "gateway", "values")
+        seconds = _read_number(loaded, (*path, "timeouts", "serverSeconds"), Timeouts().server_seconds)
+        if slowest.scaling.load_s >= seconds:
+            # Above that of Serve, so that clients get Serve's own error. A pod that stops waits as long.
+            enough = _add_margin(slowest.scaling.load_s) + 60
+            given = {**_read(loaded, path), "timeouts": {"serverSeconds": enough}, "drain": {"seconds": enough}}
+            fix = Fix("/" + ".".join(map(str, path)), given)
+            message = _describe_wait(slowest, f"the gateway of cluster `{cluster}`", seconds)
+            yield loaded.document.problem(("models", slowest.model), message, fix)
+
+
+def _describe_wait(model: ModelPlan, who: str, seconds: float) -> str:
+    return (
+        f"the first request after a scale to zero waits {model.scaling.load_s:g} s until `{model.model}` is loaded, and"
+        f" {who} ends it after {seconds:g} s"
+    )
+
+
+def _add_margin(seconds: float) -> int:
+    """Return a timeout for a load time, which is an assumption."""
+    return ceil(1.5 * seconds / 60) * 60
+
+
+def _read_number(loaded: LoadedFleet, path: Path, default: float) -> float:
+    try:
+        found = loaded.document.value(path)
+    except (KeyError, TypeError):
+        return default
+    return float(found) if isinstance(found, int | float) else default
+
+
+def _read(loaded: LoadedFleet, path: Path) -> dict[str, Any]:
+    try:
+        return dict(loaded.document.value(path))
+    except (KeyError, TypeError):
+        return {}
+
+
+def _table(images: Sequence[OpenImage]) -> str:
+    rows = [("image", "tag", "file", "key"), *((each.repository, each.tag, each.file, each.key) for each in images)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    count = "1 image has" if len(images) == 1 else f"{len(images)} images have"
+    first = images[0]
+    return "\n".join(
+        [
+            f"{count} no digest: the content of a tag can change without notice. Write the digest:",
+            *(f"    {line}" for line in lines),
+            "  fix:",
+            f"    crane digest {first.repository}:{first.tag}   # prints the digest of the first one",
+        ]
+    )

@@ -1,0 +1,90 @@
+"""Service of the gateway, and its exposure outside the cluster."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from rayhelm.deploy.values.common.base import Name, Port, Text, Values
+from rayhelm.deploy.values.gateway.tenants import SecretName
+
+__all__ = ["Exposure", "GatewayService"]
+
+Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+
+
+def _check_unique(names: list[str]) -> list[str]:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"`{twice[0]}` is listed twice, and Kubernetes refuses such a pod")
+    return names
+
+
+UniqueSecretNames = Annotated[
+    list[SecretName], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_unique)
+]
+
+
+class GatewayService(Values):
+    """Service of the gateway. It has TLS with `exposure.kind: TLS` only."""
+
+    type: Literal["ClusterIP", "LoadBalancer", "NodePort"] = "ClusterIP"
+    """Type of the Service."""
+    port: Port = 80
+    """Port of the Service."""
+    annotations: dict[str, Text] = {}
+    """Annotations, for example for a cloud load balancer."""
+
+
+class ParentRef(Values):
+    """Gateway of the route; its listener has the certificate."""
+
+    name: Name | Literal[""] = ""
+    """Name of the Gateway; required with `kind: HTTPRoute`."""
+    namespace: Name | Literal[""] = ""
+    """Namespace of the Gateway; empty: that of the release."""
+    section_name: Name | Literal[""] = ""
+    """Listener of the Gateway; empty: all listeners. Set the one with TLS."""
+
+
+class HttpRouteExposure(Values):
+    """HTTPRoute of the Gateway API. Its timeouts are off; those of HAProxy apply."""
+
+    parent: ParentRef = ParentRef()
+    """Gateway of the route."""
+
+
+class IngressExposure(Values):
+    """Ingress. Set `exposure.annotations` so that its controller passes long streams and large bodies."""
+
+    class_name: str = ""
+    """IngressClass; empty: the default of the cluster."""
+    tls_secret: str = ""
+    """TLS Secret of the Ingress; required unless `tlsReason` is set, because API keys must not travel in clear text."""
+    tls_reason: str = ""
+    """Instead of `tlsSecret`: where the certificate comes from."""
+
+
+class TlsExposure(Values):
+    """TLS of the gateway itself, from version 1.2 on."""
+
+    secret_names: UniqueSecretNames = []
+    """TLS Secrets (`tls.crt` and `tls.key`) in the gateway's namespace; required with `kind: TLS`. The name that a
+    client sends selects the certificate; without a match it is the first one. Pods wait until the Secrets exist, and
+    use a renewed certificate without a restart."""
+
+
+class Exposure(Values):
+    """Exposure of the gateway outside the cluster, with TLS."""
+
+    kind: Literal["None", "HTTPRoute", "Ingress", "TLS"] = "None"
+    """`None`: the gateway is reachable from inside the cluster only. `TLS`: the gateway itself accepts TLS, and nothing
+    else; combine it with `service.type: LoadBalancer`."""
+    hosts: list[Hostname] = []
+    """Host names; required unless `kind` is `None`."""
+    annotations: dict[str, Text] = {}
+    """Annotations of the Ingress or HTTPRoute."""
+    http_route: HttpRouteExposure = HttpRouteExposure()
+    """Settings of `kind: HTTPRoute`."""
+    ingress: IngressExposure = IngressExposure()
+    """Settings of `kind: Ingress`."""
+    tls: TlsExposure = TlsExposure()
+    """Settings of `kind: TLS`."""

@@ -1,0 +1,87 @@
+"""GPU kinds: one file in `data/gpus/` each. A figure without a source stays None."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from rayhelm.facts.closed import Closed
+
+__all__ = ["GpuKind", "GpuLink", "GpuPrice", "Vendor"]
+
+Vendor = Literal["nvidia", "amd", "intel", "google"]
+
+
+class GpuLink(Closed):
+    """Link between the GPUs of one host."""
+
+    kind: str
+    """`NVLink4/NVSwitch`, `Infinity Fabric`, `PCIe`, `ICI` …"""
+    gb_per_s: float | None = Field(default=None, gt=0)
+    """One direction, per GPU, GB/s (10^9)."""
+    fast: bool = False
+    """Fast enough for tensor parallelism (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
+    group: int | None = Field(default=None, ge=2)
+    """GPUs in one link domain (2 with an NVLink bridge, 8 on an NVSwitch board); None: all GPUs of the host."""
+
+
+class GpuPrice(Closed):
+    """Price of one GPU for one hour, USD, with its source."""
+
+    on_demand: float | None = Field(default=None, gt=0)
+    on_demand_source: str = ""
+    spot: float | None = Field(default=None, gt=0)
+    spot_source: str = ""
+
+
+class GpuKind(Closed):
+    """One kind of accelerator."""
+
+    id: str
+    """Id in fleet files: `H100-SXM-80GB`."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings that `--gpu` and fleets accept."""
+    vendor: Vendor
+    architecture: str
+    """Vendor's generation, `Hopper`, `CDNA3`."""
+    compute: str | None = None
+    """CUDA compute capability (`9.0`) or gfx target (`gfx942`)."""
+    resource: str
+    """Kubernetes extended resource of the vendor's device plugin: `nvidia.com/gpu`."""
+    memory_gb: float | None = Field(default=None, gt=0)
+    """Nominal memory of the data sheet, GB."""
+    usable_gib: float | None = Field(default=None, gt=0)
+    """Memory that the runtime reports, GiB; gpu_memory_utilization is a part of it."""
+    usable_source: str = ""
+    memory_bandwidth_gb_per_s: float | None = Field(default=None, gt=0)
+    bf16_tflops: float | None = Field(default=None, gt=0)
+    """Dense 16-bit tensor throughput, TFLOP/s."""
+    fp8_tflops: float | None = Field(default=None, gt=0)
+    fp4_tflops: float | None = Field(default=None, gt=0)
+    bf16: bool
+    """Computes in bfloat16 (without it engines need dtype half)."""
+    fp8: bool
+    """Computes in FP8 in hardware."""
+    link: GpuLink
+    pcie_gb_per_s: float | None = Field(default=None, gt=0)
+    unified_memory: bool = False
+    """Memory is shared with the CPU (APUs, GB10)."""
+    mig: str | None = None
+    """MIG profiles, a file of `data/mig/`; None without MIG."""
+    engine: Literal["vllm", "vllm-unofficial", "none"] = "vllm"
+    """Whether vLLM runs on it: supported, by community builds, or not at all."""
+    ray_accelerator_type: str | None = None
+    """Name in `ray.util.accelerators`; None for GPUs without one, such as consumer GPUs."""
+    product_label: str | None = None
+    """Value of the vendor's node label (`nvidia.com/gpu.product`); None if unknown."""
+    identifying_label: str = ""
+    """Label of AMD's or Intel's feature discovery that only nodes with this GPU have, `key=value`; empty if unknown."""
+    price: GpuPrice = GpuPrice()
+    of: str = Field(default="", exclude=True)
+    """Whole GPU of a part (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole GPU."""
+    part: float = Field(default=1.0, gt=0, le=1, exclude=True)
+    """Share of the whole GPU, and of its price, 0 to 1."""
+    memory_seen: float = Field(default=1.0, gt=0, le=1, exclude=True)
+    """Share of the memory that the driver reports, 0 to 1: below 1 for time slices, which report the whole GPU."""
+    source: str
+    """Source of the figures."""
+    notes: str = ""

@@ -1,0 +1,54 @@
+"""The base of the records of the fleet file.
+
+Strict: `replicas: true` is no number and `nodes: "2"` no count. Finite: `1e999` is no amount of anything.
+"""
+
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, ConfigDict, Strict
+
+from rayhelm.errors import Fix
+from rayhelm.facts.closed import ClosedCamel
+from rayhelm.fleet.web_url import find_secret_part, hide_secrets, remove_secrets
+
+__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "short"]
+
+Item = TypeVar("Item")
+
+ListOf = Annotated[tuple[Item, ...], Strict(False)]
+"""A list in YAML, an immutable tuple here; its items stay strict."""
+
+
+class Record(ClosedCamel):
+    """A record of the fleet file."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Refusal(ValueError):
+    """A value that a validator refuses, with the reason and a fix."""
+
+    def __init__(self, message: str, fix: Fix) -> None:
+        """The path of `fix` is relative to the refused value."""
+        super().__init__(message)
+        self.fix = fix
+
+
+def short(value: object) -> str:
+    """A value as YAML spells it, in one line of a message."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = hide_secrets(str(value))
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) < 60 else text[:57] + "…"
+
+
+def _refuse_secrets(url: str) -> str:
+    if part := find_secret_part(url):
+        message = f"the URL has {part}, which all readers of the file and of the objects in the cluster can read"
+        raise Refusal(message, Fix("", remove_secrets(url), "credentials belong in a Secret"))
+    return url
+
+
+PublicUrl = Annotated[str, AfterValidator(_refuse_secrets)]
+"""A URL without user, password, query and fragment: it is written into values and objects."""

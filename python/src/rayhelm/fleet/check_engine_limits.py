@@ -1,0 +1,30 @@
+"""Engine arguments that contradict each other or the share of the GPU."""
+
+from collections.abc import Iterator
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.yaml_nodes import Path
+
+__all__ = ["check_engine_limits"]
+
+
+def check_engine_limits(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+    """Yield what vLLM refuses at its start, and memory that another engine on the GPU has."""
+    seqs, tokens = _int(model, "max_num_seqs"), _int(model, "max_num_batched_tokens")
+    if seqs and tokens and tokens < seqs:
+        message = f"is {tokens}, below `max_num_seqs` of {seqs}: vLLM refuses it"
+        yield document.problem((*path, "max_num_batched_tokens"), message, Fix("", seqs))
+    elif tokens and model.context and tokens < model.context and model.engine.get("enable_chunked_prefill") is False:
+        message = f"is {tokens}, below `context` of {model.context}, without chunked prefill: vLLM refuses it"
+        yield document.problem((*path, "max_num_batched_tokens"), message, Fix("", model.context))
+    used, share = model.engine.get("gpu_memory_utilization"), model.gpu_fraction or 1.0
+    if isinstance(used, (int, float)) and not isinstance(used, bool) and share < 1 and used > share:
+        message = f"is {used:g}, more than the `gpuFraction` of {share:g}: other engines on the GPU have the rest"
+        yield document.problem((*path, "gpu_memory_utilization"), message, Fix("", share))
+
+
+def _int(model: ModelSpec, key: str) -> int | None:
+    value = model.engine.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

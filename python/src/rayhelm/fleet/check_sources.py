@@ -1,0 +1,84 @@
+"""Rules of the sources of models: URLs that can be read, and revisions that fit them."""
+
+import re
+from collections.abc import Iterator
+
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.base import short
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.sources import find_source_kind
+from rayhelm.fleet.yaml_nodes import Path
+
+__all__ = ["check_sources"]
+
+_DIGITS = {"hub": 40, "bucket": 64}
+"""Hexadecimal digits of a revision."""
+_SUMS = "sha256sum SHA256SUMS, the file that lists the sha256 of each file below the prefix"
+_OLD_AZURE = ("az://", "wasb://", "wasbs://", "adl://")
+_EXAMPLE = "s3://acme-models/llama-8b/v1"
+_AZURE_EXAMPLE = "azure://models@acme.blob.core.windows.net/llama-8b/v1"
+
+
+def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """Yield a problem for each source and each revision that has no meaning."""
+    for name, model in fleet.models.items():
+        yield from _check(model, document, ("models", name))
+
+
+def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+    kind, source = find_source_kind(model.source), short(model.source)
+    if kind == "unknown" and source.startswith("oci://"):
+        yield document.problem(
+            (*path, "source"),
+            f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: names are lower case,"
+            " and the digest, 64 hexadecimal digits, pins the weights",
+            Fix("", f"oci://registry.example/models/qwen@sha256:{'0' * 64}", "with the digest of the image"),
+        )
+    elif kind == "unknown":
+        yield document.problem(
+            (*path, "source"),
+            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, a container of Azure"
+            " (`azure://`, `abfss://`), `pvc://CLAIM/PATH`, `oci://IMAGE@DIGEST`, or a path in the container",
+            Fix("", _find_hub_id(source) or (_AZURE_EXAMPLE if source.startswith(_OLD_AZURE) else _EXAMPLE)),
+        )
+    elif kind == "path" and not (model.architecture or model.memory) and (known := _find_full_id(source)):
+        message = f"`{source}` would be a path in the container; the id of the model on the hub is `{known}`"
+        yield document.problem((*path, "source"), message, Fix("", known))
+    elif model.revision and len(model.revision) != _DIGITS.get(kind):
+        if kind == "bucket":
+            fix = Fix("", "0" * 64, f"with the output of: {_SUMS}")
+            yield document.problem((*path, "revision"), f"`{source}` is pinned by 64 hexadecimal digits: {_SUMS}", fix)
+        elif kind == "hub":
+            fix = Fix("", "0" * 40, "with the commit, from the history page of the hub")
+            yield document.problem((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
+        else:
+            why = (
+                f"nothing checks the revision of `{source}`: only hub ids and URLs of `s3://`, `gs://`, `azure://` and"
+                " `abfss://` have one" + ". The digest pins an image" * (kind == "image")
+            )
+            yield document.problem((*path, "revision"), why, Fix.removal())
+
+
+def _find_full_id(source: str) -> str:
+    """Return the hub id of a model that the catalog knows by its last part; empty for another source."""
+    if "/" in source:
+        return ""
+    try:
+        known = load_catalog().model(source).id
+    except FleetError:
+        return ""
+    return known if known != source else ""
+
+
+def _find_hub_id(url: str) -> str:
+    """Return the hub id in the address of a page of the hub, or in an `hf://` URL; else an empty text."""
+    # These pages have no weights.
+    no_model = r"(?!(?:datasets|spaces|papers|collections|models|docs|blog)/)"
+    found = re.match(
+        rf"(?:https?://(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://){no_model}([\w.-]+/(?!collections(?![\w.-]))[\w.-]+)",
+        url,
+    )
+    return found[1] if found else ""

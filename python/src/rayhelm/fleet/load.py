@@ -1,0 +1,79 @@
+"""From a file to a checked Fleet; every problem with file, line, cause and fix, all of them at once."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.facts.fleet_folder import find_outside_reason
+from rayhelm.fleet.base import short
+from rayhelm.fleet.checks import check
+from rayhelm.fleet.document import Document, read_document
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.measurements import FleetMeasurements, load_measurements
+from rayhelm.fleet.model_parts import divide_models
+from rayhelm.fleet.translate import translate_errors
+
+__all__ = ["LoadedFleet", "build_outside_problem", "load_fleet", "parse_fleet"]
+
+
+@dataclass(frozen=True)
+class LoadedFleet:
+    """A fleet and the document it was read from, for errors that are found later."""
+
+    fleet: Fleet
+    document: Document
+    measured: FleetMeasurements | None = None
+    """Measurements of the file that the key `measurements` names."""
+
+
+def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
+    """Read and check the fleet file at `path`, and its measurements. Raises FleetError.
+
+    `measured`: a file in place of the one that the fleet file names."""
+    loaded = parse_fleet(read_document(path))
+    if measured:
+        return replace(loaded, measured=load_measurements(measured))
+    if not loaded.fleet.measurements:
+        return loaded
+    if reason := find_outside_reason(path.parent, loaded.fleet.measurements):
+        raise FleetError(build_outside_problem(loaded, reason))
+    named = path.parent / loaded.fleet.measurements
+    try:
+        return replace(loaded, measured=load_measurements(named))
+    except FleetError as error:
+        if named.is_file():
+            raise
+        # The file is missing, so the key that names it is the place to look at.
+        found = [(f"{named}: {problem.message}", problem.fix) for problem in error.problems]
+        raise FleetError([loaded.document.problem(("measurements",), *each) for each in found]) from None
+
+
+def build_outside_problem(loaded: LoadedFleet, reason: str) -> Problem:
+    """The problem of `measurements` that are not below the folder of the fleet file."""
+    name = loaded.fleet.measurements or ""
+    fix = Fix("", Path(name).name or "measurements.yaml", "the file is below that folder; copy it there")
+    return loaded.document.problem(("measurements",), f"`{short(name)}` {reason}", fix)
+
+
+def parse_fleet(document: Document) -> LoadedFleet:
+    """Check a document. The maps of the fleet are sorted by key, so that the order of keys in the file changes nothing:
+    models of equal size and pools of equal rank are taken by name. Raises FleetError."""
+    try:
+        fleet = Fleet.model_validate(_sort_keys(document.data))
+    except ValidationError as error:
+        raise FleetError(translate_errors(error, document, Fleet)) from None
+    if problems := check(fleet, document):
+        raise FleetError(problems)
+    return LoadedFleet(*divide_models(fleet, document))
+
+
+def _sort_keys(data: Any) -> Any:
+    """Sort the keys of maps; the order of a list has a meaning and stays."""
+    if isinstance(data, dict):
+        return {key: _sort_keys(value) for key, value in sorted(data.items())}
+    if isinstance(data, list):
+        return [_sort_keys(item) for item in data]
+    return data

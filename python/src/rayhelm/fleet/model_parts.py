@@ -1,0 +1,140 @@
+"""Models with `pools`: one model of the fleet file becomes one for each pool, joined at the gateway.
+
+What follows (planner, values, diff) knows models on one pool. The planner divides the load between the parts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.models import ModelSpec, Replicas, ServedAs
+from rayhelm.fleet.names import derive_kubernetes_name, name_part
+from rayhelm.fleet.overrides import ChartValues
+from rayhelm.fleet.references import reference
+from rayhelm.fleet.yaml_nodes import Path
+
+__all__ = ["check_pools", "divide_models"]
+
+_LONGEST_NAME = 96
+"""Characters of a `ModelName`."""
+
+
+def check_pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """Yield the problems of `pools` of models."""
+    used = dict.fromkeys((*fleet.service_names, *fleet.services), "a service of the fleet file")
+    for name, spec in fleet.models.items():
+        if spec.pools:
+            yield from _check_references(name, spec, fleet, document)
+            yield from _check_combinations(name, spec, document)
+            yield from _check_names(name, spec, fleet, document, used)
+
+
+def _check_references(name: str, spec: ModelSpec, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    path = ("models", name, "pools")
+    for index, pool in enumerate(spec.pools):
+        yield from reference(document, (*path, index), pool, fleet.pools, "pool")
+    if len(set(spec.pools)) < len(spec.pools):
+        once = list(dict.fromkeys(spec.pools))
+        twice = next(pool for pool in once if spec.pools.count(pool) > 1)
+        fix = Fix("", once) if len(once) > 1 else Fix("../pool", once[0], replaces="")
+        yield document.problem(path, f"pool `{twice}` is listed twice", fix)
+    clusters = {pool: fleet.pools[pool].cluster for pool in spec.pools if pool in fleet.pools}
+    if len(set(clusters.values())) > 1:
+        first = next(iter(clusters.values()))
+        here = [pool for pool, cluster in clusters.items() if cluster == first]
+        where = ", ".join(f"`{pool}` in `{cluster}`" for pool, cluster in clusters.items())
+        why = "or write a model for each cluster, joined by `servedAs`"
+        fix = Fix("", here, why) if len(here) > 1 else Fix("../pool", here[0], why, replaces="")
+        yield document.problem(path, f"its pools are in different clusters: {where}", fix)
+
+
+def _check_combinations(name: str, spec: ModelSpec, document: Document) -> Iterator[Problem]:
+    """Yield the keys that `pools` cannot be combined with."""
+    path = ("models", name)
+    if spec.pool:
+        yield document.problem((*path, "pool"), "a model has either `pool` or `pools`", Fix.removal())
+    if spec.served_as:
+        message = f"its replicas serve `{spec.served_as.model}`: a model with `servedAs` is on one pool"
+        yield document.problem((*path, "pools"), message, Fix("../pool", spec.pools[0], replaces=""))
+    if isinstance(spec.replicas, Replicas):
+        message = "bounds of autoscaling are not divided among `pools`: write the number of replicas, or leave it out"
+        yield document.problem((*path, "replicas"), message, Fix("", max(spec.replicas.max, len(spec.pools))))
+    elif spec.replicas is not None and spec.replicas < len(spec.pools):
+        message = f"{spec.replicas} replicas are fewer than its {len(spec.pools)} pools, and each pool has at least one"
+        yield document.problem((*path, "replicas"), message, Fix("", len(spec.pools)))
+    if spec.adapters:
+        message = "the adapters of a model are on one pool"
+        yield document.problem((*path, "pools"), message, Fix("../pool", spec.pools[0], replaces=""))
+    if spec.parallelism and spec.parallelism.separates_prefill:
+        message = "prefill and decode on different replicas were not tested over several pools"
+        yield document.problem((*path, "pools"), message, Fix("../pool", spec.pools[0], replaces=""))
+
+
+def _check_names(
+    name: str, spec: ModelSpec, fleet: Fleet, document: Document, used: dict[str, str]
+) -> Iterator[Problem]:
+    """Yield the pools whose model has a name that is too long or used already. `used`: services, with what has them;
+    those of these pools are added."""
+    for index, pool in enumerate(spec.pools[1:], 1):
+        part = name_part(name, index, pool)
+        service = derive_kubernetes_name(part)
+        if len(part) > _LONGEST_NAME:
+            why = f"which has {len(part)} characters; the limit is {_LONGEST_NAME}"
+        elif part in (*fleet.models, *fleet.adapters, *fleet.aliases):
+            why = "which is also another model, adapter or alias"
+        elif service in used:
+            why = f"whose service `{service}` is also {used[service]}"
+        else:
+            used[service] = f"that of model `{name}` on pool `{pool}`"
+            continue
+        others = [other for other in spec.pools if other != pool]
+        fix = Fix("", others) if len(others) > 1 else Fix("../pool", others[0], "or rename one", replaces="")
+        message = f"the replicas on pool `{pool}` are the model `{part}`, {why}"
+        yield document.problem(("models", name, "pools"), message, fix)
+
+
+def divide_models(fleet: Fleet, document: Document) -> tuple[Fleet, Document]:
+    """Return the fleet with a model for each pool of `pools`, and the document that has the lines of both."""
+    models, services, written = dict(fleet.models), dict(fleet.services), dict[Path, Path]()
+    for name, spec in fleet.models.items():
+        for index, pool in enumerate(spec.pools):
+            part = name_part(name, index, pool)
+            models[part] = spec.model_copy(update={"pool": pool} | (_further(name) if index else {}))
+            if not index:
+                continue
+            written["models", part] = ("models", name)
+            first, own = fleet.service_of(name), derive_kubernetes_name(part)
+            if first in services:
+                values = _select_values(services[first].values, fleet.application_of(name))
+                services[own] = services[first].model_copy(update={"aliases": None, "values": values})
+                written["services", own] = ("services", first)
+    if not written:
+        return fleet, document
+    keys = {key: getattr(fleet, key) for key in fleet.model_fields_set}
+    divided = Fleet.model_construct(
+        fleet.model_fields_set | {"services"},
+        **keys | {"models": dict(sorted(models.items())), "services": dict(sorted(services.items()))},
+    )
+    return divided, replace(document, written=written)
+
+
+def _select_values(values: ChartValues, application: str) -> ChartValues:
+    """Return the `values` of a service that its models on a further pool can have: without worker groups, which are
+    those of the pools of the first service, and without the applications of other models."""
+    kept = {key: value for key, value in values.items() if key != "workerGroups"}
+    if not isinstance(serve := kept.pop("serve", None), dict):
+        # What is wrong here is reported for the first service.
+        return kept
+    selected = dict(serve)
+    for key in ("applications", "customApplications"):
+        if isinstance(entries := selected.pop(key, None), dict) and application in entries:
+            selected[key] = {application: entries[application]}
+    return {**kept, "serve": selected} if selected else kept
+
+
+def _further(name: str) -> dict[str, object]:
+    """Return the keys of a model on a further pool."""
+    of_the_name = {"aliases": (), "spill_above": None, "forwarding": "remotes", "shared_prefix_cache_reason": None}
+    return {"served_as": ServedAs(model=name), "service": None, **of_the_name}

@@ -1,0 +1,257 @@
+"""Translates the errors of pydantic into problems of the fleet file, each with its fix."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.base import Refusal, short
+from rayhelm.fleet.document import Document
+from rayhelm.fleet.names import MAX_SERVICE_NAME, MODEL_PATTERN
+from rayhelm.fleet.nearest import did_you_mean, list_known, nearest
+from rayhelm.fleet.renamed import describe_renamed, new_key
+from rayhelm.fleet.sample import sample
+from rayhelm.fleet.walk import Step, field_at, fields, has_step, model_at
+
+__all__ = ["describe_type", "translate_errors"]
+
+_MANY = 24
+"""Choices or keys above which a message does not list them."""
+
+
+def translate_errors(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
+    """One problem per key: a union reports an error for each member, and only the one for the type of the input is
+    kept."""
+    details = [(_path(detail, document.data), detail) for detail in error.errors(include_url=False)]
+    details.sort(key=lambda item: item[1]["type"].endswith("_type"))
+    problems: dict[tuple[Step, ...], Problem] = {}
+    entered = {path[:end] for path, _ in details for end in range(len(path))}
+    for path, detail in details:
+        # Pydantic counts only the items that are right: a list with a wrong one can be long enough.
+        if path in entered and (detail["type"].endswith("_type") or detail["type"] == "too_short"):
+            continue
+        problems.setdefault(path, _problem(detail, path, document, model))
+    return sorted(problems.values(), key=lambda problem: problem.line or 0)
+
+
+def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
+    """Location without the names of union members and `[key]` markers, which are not in the file."""
+    path: list[Step] = []
+    for step in detail["loc"]:
+        if has_step(data, step):
+            data = data[step]
+            path.append(step)
+    return (*path, detail["loc"][-1]) if detail["type"] == "missing" else tuple(path)
+
+
+def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, model: type[BaseModel]) -> Problem:
+    message, fix, *others = _message_and_fixes(detail, path, document, model)
+    if detail["loc"] and detail["loc"][-1] == "[key]":
+        fix = _rename(fix, path, document)
+    return document.problem(path, message, fix, alternatives=others)
+
+
+def _message_and_fixes(
+    detail: ErrorDetails, path: tuple[Step, ...], document: Document, model: type[BaseModel]
+) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    """The message, the fix, and other fixes."""
+    kind, value = detail["type"], detail.get("input")
+    key = str(path[-1]) if path else ""
+    if kind == "extra_forbidden":
+        return _unknown_key(key, path, document, model)
+    if kind == "missing":
+        return f"`{key}` is missing", _sample(model, path)
+    if value is None and kind != "value_error":
+        found = field_at(model, path)
+        removal = (Fix.removal(),) if found and not found[1].is_required() else ()
+        return f"`{key}` has no value", _sample(model, path), *removal
+    if kind == "literal_error":
+        return _not_a_choice(value, str(detail.get("ctx", {})["expected"]))
+    if kind == "string_pattern_mismatch":
+        if detail.get("ctx", {})["pattern"] == MODEL_PATTERN:
+            return _fix_model_name(str(value))
+        return _pattern(key, value, _sample(model, path), is_key=detail["loc"][-1] == "[key]")
+    if kind == "value_error":
+        refusal = detail.get("ctx", {})["error"]
+        return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
+    if kind == "string_type" and isinstance(value, (bool, int, float)):
+        return f"YAML does not read `{short(value)}` as a string", _quoted(value, path, model)
+    if isinstance(value, (dict, list)) and kind.endswith("_type"):
+        what = "a list" if isinstance(value, list) else "a map"
+        return f"{describe_type(detail)}, not {what}", _sample(model, path)
+    if isinstance(value, str) and kind in ("int_type", "float_type") and (number := _read_number(value)) is not None:
+        fix = Fix("", number, "without quotes") if _accepts(model, path, number) else _sample(model, path)
+        return f"{describe_type(detail)}, not the string `{short(value)}`", fix
+    return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
+
+
+def _read_number(text: str) -> int | float | None:
+    """Return the number that a text in quotes has."""
+    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", text):
+        return None
+    return float(text) if "." in text else int(text)
+
+
+def _unknown_key(
+    key: str, path: tuple[Step, ...], document: Document, model: type[BaseModel]
+) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    """A key that was renamed, mistyped or made up. A near key that the file has already is not proposed."""
+    value = document.value(path)
+    if new := new_key(path):
+        return describe_renamed(key, new), Fix(f"../{new}", value, replaces="")
+    parent = model_at(model, path[:-1])
+    known = list(fields(parent)) if parent else []
+    # Of hundreds of engine arguments many are a little like a word.
+    cutoff = 0.5 if len(known) <= _MANY else 0.75
+    near = nearest(key, [name for name in known if name not in document.value(path[:-1])], cutoff=cutoff)
+    hint = did_you_mean(key, near if len(known) > _MANY else known)
+    message = f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`" + (f"; {hint}" if hint else "")
+    if not near:
+        return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
+    fitting = [name for name in near if _accepts(model, (*path[:-1], name), value)] or near
+    first, *rest = (Fix(f"../{name}", value, replaces="") for name in fitting)
+    return message, first, *rest
+
+
+def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    words = expected.replace(" or ", ", ").split(", ")
+    choices = [word.strip("'") for word in words]
+    message = f"`{short(value)}` is not one of {expected if len(words) <= _MANY else f'{len(words)} values'}"
+    if isinstance(value, float) and str(value) in choices:
+        return message, Fix("", str(value), "in quotes: YAML reads it as a number without them")
+    if isinstance(value, (int, float)) and all(word.isdecimal() for word in words):
+        return message, Fix("", min(map(int, words), key=lambda number: abs(number - value)))
+    near: Sequence[str] = nearest(short(value), choices)
+    if not near:
+        return message, Fix("", choices[0], list_known(choices))
+    first, *rest = (Fix("", choice) for choice in near)
+    return message, first, *rest
+
+
+def _quoted(value: bool | int | float, path: tuple[Step, ...], model: type[BaseModel]) -> Fix:
+    """The value as text, if the field takes that text."""
+    if field_at(model, path) and not _accepts(model, path, short(value)):
+        return _sample(model, path)
+    return Fix("", short(value), "in quotes")
+
+
+def _accepts(model: type[BaseModel], path: tuple[Step, ...], value: object) -> bool:
+    """Return whether the types know the key and allow the value there."""
+    found = field_at(model, path)
+    if not found:
+        return False
+    annotation: Any = Annotated[found[1].annotation, *found[1].metadata] if found[1].metadata else found[1].annotation
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _rename(fix: Fix, path: tuple[Step, ...], document: Document) -> Fix:
+    """A fix whose value is the new name of the last key of `path`."""
+    others = document.value(path[:-1])
+    name = _make_unique(str(fix.value), others)
+    if re.fullmatch("[A-Za-z][-A-Za-z0-9_]*", name):
+        return Fix(f"../{name}", others[path[-1]], fix.why, replaces="")
+    # The path of a key with dots or slashes would be ambiguous.
+    return Fix("..", {name if key == path[-1] else key: value for key, value in others.items()}, fix.why)
+
+
+def _make_unique(name: str, taken: Any) -> str:
+    """The name, with a number behind it if it is taken."""
+    if name not in taken:
+        return name
+    return next(f"{name}-{number}" for number in range(2, len(taken) + 3) if f"{name}-{number}" not in taken)
+
+
+def _pattern(key: str, value: object, example: Fix, *, is_key: bool) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    if key in _OTHER_FORMS and not is_key:
+        what, fix = _OTHER_FORMS[key]
+        return f"`{short(value)}` {what}", fix or example
+    if not is_key and example.value is not None and _as_name(str(example.value)) != example.value:
+        return f"`{short(value)}` is not of the form of `{example.value}`", example
+    name = _as_name(value) if isinstance(value, str) else ""
+    why = "lowercase letters, digits and `-`, with a letter first: it becomes a Kubernetes name"
+    return f"`{short(value)}` cannot be a name", Fix("", name or "my-name", why)
+
+
+def _fix_model_name(name: str) -> tuple[str, Fix]:
+    parts = (part.strip("-._") for part in re.sub("[^A-Za-z0-9._/-]+", "-", name).split("/"))
+    why = "letters, digits, `.`, `-` and `_`, in parts with `/` between them, as clients send it"
+    return f"`{short(name)}` cannot be a name of a model", Fix(
+        "", "/".join(part for part in parts if part) or "my-name", why
+    )
+
+
+_OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {
+    "revision": (
+        "is not a commit: branches and tags move",
+        Fix(
+            "../unpinnedReason",
+            "the weights may change: this is a trial",
+            "or `revision`: 40 hexadecimal digits, from the history page of the hub; for buckets 64, from"
+            " `sha256sum SHA256SUMS`",
+            replaces="",
+        ),
+    ),
+    "digest": ("is not a digest", Fix.removal("", "or write sha256: and 64 hexadecimal digits, from the registry")),
+    "key": ("is not a key of a Secret", Fix("", "token")),
+    "host": ("is not a host name", None),
+    "storageClass": (
+        "cannot be the name of a storage class",
+        Fix("", "shared-nvme", "kubectl get storageclass lists them"),
+    ),
+}
+
+
+def _as_name(text: str) -> str:
+    """ASCII only: Kubernetes allows no other letters in names."""
+    return re.sub("[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:MAX_SERVICE_NAME].rstrip("-")
+
+
+def describe_type(detail: ErrorDetails) -> str:
+    """Describe the allowed value by pydantic's type of error; for other types, return pydantic's own message."""
+    form = _MESSAGES.get(detail["type"])
+    if form is None:
+        return detail["msg"]
+    return form.format(**detail.get("ctx", {}))
+
+
+_MESSAGES = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "must be a map"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "must be a list"),
+    "string_type": "must be a string",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be greater than or equal to {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be less than or equal to {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
+}
+
+
+def _sample(model: type[BaseModel], path: tuple[Step, ...]) -> Fix:
+    """The key with an example and its meaning; its removal if the types do not know it."""
+    found = field_at(model, path)
+    if found is None:
+        return Fix.removal()
+    key, info = found
+    value = sample(info)
+    if key != path[-1] and isinstance(value, (dict, list)):  # the value of a map, or the item of a list
+        values = list(value.values()) if isinstance(value, dict) else value
+        value = values[0] if values else {}
+    return Fix("", value, _first_sentence(info.description or ""))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]

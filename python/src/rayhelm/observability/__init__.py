@@ -1,8 +1,0 @@
-"""Queries, dashboards, alert rules and costs, all from one catalog of metrics.
-
-queries   functions that return PromQL; the only place where PromQL is written
-check     refuses PromQL that cannot work with the metrics of the catalog
-
-This package imports nothing heavy when it is imported, and only `catalog`, `closed`, `errors` and `versions` of
-rayhelm.
-"""

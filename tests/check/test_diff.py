@@ -1,0 +1,286 @@
+"""What `rayhelm diff` says about an edit of a fleet file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayhelm.check.diff.access import list_access_changes
+from rayhelm.check.diff.compare import compare_sides
+from rayhelm.check.diff.immutable import list_refused_changes
+from rayhelm.check.diff.page import format_markdown
+from rayhelm.check.diff.read_fleet import build_side
+from rayhelm.check.diff.report import DiffReport, ModelReport, ReleaseReport
+from rayhelm.check.diff.requests import describe_requests, estimate_seconds, load_measured_failures
+from rayhelm.check.diff.side import Side
+from rayhelm.deploy.render.files import render_loaded_fleet
+from shared.fleets import load
+
+FLEET = """\
+fleet: small
+clusters:
+  main:
+    kuberay: 1.7.0
+    apiServer: {cidrs: [10.0.0.1/32]}
+    weights: {storageClass: nfs}
+    gateway: {replicas: 1, allowedClients: [apps]}
+pools:
+  gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1, price: 1.00 USD/h}
+models:
+  chat: {source: Qwen/Qwen3-8B, unpinnedReason: only rendered, context: 8192, replicas: {max: 2}}
+  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}
+tenants:
+  apps: {models: [chat, embed], requestsPerMinute: 60}
+"""
+
+
+def side(text: str, label: str = "fleet.yaml") -> Side:
+    return build_side(label, render_loaded_fleet(load(text)))
+
+
+def diff(*edits: tuple[str, str], before: str = FLEET) -> DiffReport:
+    after = before
+    for old, new in edits:
+        assert old in after
+        after = after.replace(old, new)
+    return compare_sides(side(before, "old"), side(after, "new"))
+
+
+def of(report: DiffReport, name: str) -> ReleaseReport:
+    return next(each for each in report.releases if each.chart == "ray-service" and each.release == name)
+
+
+def test_diff_of_equal_fleets_has_no_release() -> None:
+    report = diff()
+    assert (report.releases, report.dangers) == ((), ())
+    assert report.unchanged == 4
+
+
+@pytest.mark.parametrize(
+    ("edit", "effect", "dangers"),
+    [
+        (("context: 8192", "context: 4096"), "serve config", {"requests-at-risk"}),
+        (("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "), "new cluster", {"new-cluster"}),
+        (("max: 2", "max: 3"), "replicas", set()),
+        (("replicas: {max: 2}", "replicas: {max: 1}"), "new cluster", {"new-cluster"}),  # topologySpreadConstraints
+    ],
+)
+def test_diff_names_what_happens_to_a_service(edit: tuple[str, str], effect: str, dangers: set[str]) -> None:
+    report = diff(edit)
+    assert of(report, "chat").effect == effect
+    assert set(of(report, "chat").dangers) == dangers
+
+
+def test_diff_names_a_change_of_pods_that_strategy_none_holds_back() -> None:
+    before = FLEET.replace("nodes: 4", "nodes: 2").replace("max: 2", "max: 1")
+    report = diff(("nodes: 2, ", "nodes: 2, nodeSelector: {zone: a}, "), before=before)
+    assert of(report, "chat").effect == "held back"
+    assert report.dangers == ("held-back",)
+    assert any("recreate the service" in text for text in of(report, "chat").advice)
+
+
+def test_diff_names_a_change_of_a_volume_that_the_api_server_refuses() -> None:
+    report = diff(("weights: {storageClass: nfs}", "weights: {storageClass: other}"))
+    assert of(report, "chat").effect == "refused"
+    assert report.dangers == ("refused",)
+    assert "spec.storageClassName cannot change (nfs -> other)" in of(report, "chat").reasons[0]
+    assert report.gpus[0].before == report.gpus[0].after
+
+
+def claim(size: str, **annotations: str) -> dict[str, Any]:
+    metadata = {"name": "weights", "annotations": annotations}
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {"resources": {"requests": {"storage": size}}},
+    }
+
+
+@pytest.mark.parametrize(("size", "refusals"), [("10Gi", 0), ("10240Mi", 0), ("20Gi", 0), ("5Gi", 1)])
+def test_volume_grows_and_never_shrinks(size: str, refusals: int) -> None:
+    assert len(list(list_refused_changes([claim("10Gi")], [claim(size)]))) == refusals
+
+
+def test_objects_of_hooks_and_new_objects_are_not_refused() -> None:
+    hook = claim("5Gi", **{"helm.sh/hook": "pre-upgrade"})
+    assert not list(list_refused_changes([claim("10Gi")], [hook]))
+    assert not list(list_refused_changes([], [claim("5Gi")]))
+
+
+def test_diff_lists_bounds_that_wait_for_the_next_switch() -> None:
+    assert of(diff(("max: 2", "max: 3")), "chat").at_next_switch == ("spec.rayClusterConfig.*.maxReplicas",)
+
+
+def test_diff_counts_gpus_of_both_clusters_of_an_upgrade() -> None:
+    report = diff(("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "))
+    (need,) = report.gpus
+    assert (need.before, need.meanwhile, need.after, need.capacity) == (2, 4, 2, 4)
+    assert "no-room" not in report.dangers
+
+
+def test_diff_advises_an_order_of_merges_when_upgrades_fit_one_by_one() -> None:
+    report = diff(("nodes: 4, ", "nodes: 3, nodeSelector: {zone: a}, "))
+    assert "no-room" in report.dangers
+    assert any("Merge one service at a time" in text for text in report.advice)
+
+
+def test_diff_reports_models_and_times_of_the_plan() -> None:
+    chat = of(diff(("context: 8192", "context: 4096")), "chat")
+    (model,) = chat.models
+    assert (model.change, model.load_seconds) == ("restarted", chat.seconds)
+    assert "only" not in chat.time_basis
+    assert "measured" in chat.requests
+
+
+def test_diff_shows_cost_before_and_after() -> None:
+    report = diff(("  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}\n", ""), (", embed", ""))
+    assert of(report, "embed").effect == "uninstall"
+    assert "removed" in report.dangers
+    assert of(report, "embed").price_after == 0
+    assert report.price_before == 2
+    assert report.price_after == 1
+
+
+def test_diff_forecasts_another_operator_version() -> None:
+    report = diff(("kuberay: 1.7.0", "kuberay: 1.6.2"))
+    assert of(report, "chat").effect == "in place"
+    assert "overwrites" in of(report, "chat").reasons[0]
+    assert "absorbed" not in report.dangers
+    assert any("1.7.0 to 1.6.2" in note for note in report.notes)
+
+
+def test_diff_warns_of_an_edit_that_an_operator_upgrade_absorbs() -> None:
+    report = diff(("kuberay: 1.7.0", "kuberay: 1.6.2"), ("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "))
+    assert "absorbed" in report.dangers
+    assert any("alone" in text for text in of(report, "chat").advice)
+
+
+def test_diff_of_an_added_model_installs_its_service() -> None:
+    before = FLEET.replace("  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}\n", "")
+    report = compare_sides(side(before.replace(", embed", "")), side(FLEET))
+    assert of(report, "embed").effect == "install"
+    assert [model.change for model in of(report, "embed").models] == ["added"]
+    assert of(report, "embed").dangers == ()
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (
+            ("tenants:\n", "tenants:\n  team: {models: [embed]}\n"),
+            "tenant team is added and may call embed; its requests get 401 until Secret gateway-keys-team has its keys",
+        ),
+        (("requestsPerMinute: 60", "requestsPerMinute: 90"), "tenant apps: requestsPerMinute 60 -> 90"),
+        (("requestsPerMinute: 60", "tokensPerMinute: 9000"), "tenant apps: tokensPerMinute no limit -> 9000"),
+    ],
+    ids=["added", "limit", "first limit"],
+)
+def test_diff_names_what_changes_for_tenants(edit: tuple[str, str], expected: str) -> None:
+    (gateway,) = [each for each in diff(edit).releases if each.chart == "gateway"]
+    assert expected in gateway.reasons
+
+
+def test_diff_names_tenants_and_models_that_are_added_and_removed() -> None:
+    before = {"tenants": {"apps": {"models": ["chat"]}, "old": {"models": ["chat"]}}}
+    after = {"tenants": {"apps": {"models": ["chat", "embed"]}}}
+    expected = ["tenant old is removed: its keys get 401", "tenant apps may also call embed"]
+    assert list(list_access_changes(before, after)) == expected
+    (lost,) = list_access_changes(after, {"tenants": {"apps": {"models": ["chat"]}}})
+    assert lost == "tenant apps may no longer call embed: its requests get 404"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({}, {"tokensPerMinute": 50000}, "tokensPerMinute no limit -> 50000"),
+        ({"requestsPerMinute": 6}, {}, "requestsPerMinute 6 -> default"),
+        ({}, {"maxOutputTokens": {"chat": 100}}, "maxOutputTokens of chat no limit -> 100"),
+        ({"maxBodyBytes": {"chat": 9}}, {"maxBodyBytes": {"chat": 5}}, "maxBodyBytes of chat 9 -> 5"),
+        ({"pinnedVersions": {"chat": "v1"}}, {}, "pinnedVersions of chat v1 -> by weight"),
+    ],
+)
+def test_diff_names_each_limit_of_a_tenant_that_changes(
+    before: dict[str, object], after: dict[str, object], expected: str
+) -> None:
+    first, last = ({"tenants": {"apps": {"models": ["chat"], **each}}} for each in (before, after))
+    assert list(list_access_changes(first, last)) == [f"tenant apps: {expected}"]
+
+
+TWO_POOLS = """\
+fleet: two
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]}}}
+pools:
+  reserved: {gpu: L40S-48GB, nodes: 5}
+  burst: {gpu: RTX-A6000-48GB, nodes: 4}
+models:
+  chat: {source: Qwen/Qwen3-8B, unpinnedReason: only rendered, context: 4096, replicas: 4, pools: [reserved, burst]}
+tenants:
+  apps: {models: [chat], requestsPerMinute: 6000}
+services:
+  chat: {tenant: apps}
+"""
+
+
+def test_diff_of_one_pool_less_fails_only_requests_in_flight() -> None:
+    burst = of(diff(("pools: [reserved, burst]", "pool: reserved"), before=TWO_POOLS), "chat-burst")
+    assert burst.effect == "uninstall"
+    assert burst.requests == "requests in flight on these replicas fail; the others of `chat` take new ones"
+    assert (burst.dangers, burst.advice) == (("removed",), ())
+
+
+def test_requests_of_models_without_others_fail_besides_those_in_flight() -> None:
+    models = [ModelReport(model=name, change="removed") for name in ("a", "b")]
+    text, is_risky = describe_requests("uninstall", models, {}, {"a": "chat"})
+    assert text.startswith("every request of b fails; requests in flight on these replicas fail; the others of `chat`")
+    assert is_risky
+
+
+def test_diff_of_a_second_cluster_keeps_the_services_of_the_first() -> None:
+    more = "    gateway: {replicas: 1, allowedClients: [apps]}\n"
+    report = diff((more, f"{more}  edge: {{apiServer: {{cidrs: [10.0.0.2/32]}}}}\n"))
+    assert not [each for each in report.releases if each.effect in ("install", "uninstall")]
+
+
+def test_markdown_has_no_raw_pipes_in_cells_and_every_release() -> None:
+    report = diff(("context: 8192", "context: 4096"))
+    text = format_markdown(report.model_copy(update={"old": "a|b"}))
+    assert "a\\|b" in text
+    for each in report.releases:
+        assert f"| {each.chart} {each.release}" in text
+
+
+def test_measured_failures_are_those_of_the_benchmark() -> None:
+    rows = json.loads((Path(__file__).parents[2] / "benchmarks/failures/result.json").read_text())["rows"]
+    measured = {row["name"]: row for row in rows}
+    for name, row in load_measured_failures().items():
+        assert row.model_dump() == {key: measured[name][key] for key in row.model_dump()}
+
+
+@dataclass(frozen=True)
+class Times:
+    replicas: int
+    seconds: float
+
+
+@pytest.mark.parametrize("case", [Times(1, 10), Times(2, 20), Times(4, 40), Times(10, 50)], ids=str)
+def test_rolling_restart_takes_the_load_time_of_each_batch(case: Times) -> None:
+    model = ModelReport(model="chat", change="restarted", load_seconds=10)
+    seconds, basis = estimate_seconds("serve config", [model], {"chat": case.replicas}, 60)
+    assert seconds == case.seconds
+    assert "assumption" in basis
+
+
+def test_requests_are_at_risk_only_while_one_replica_runs() -> None:
+    model = ModelReport(model="chat", change="restarted", load_seconds=10, requests_per_second=3)
+    alone, is_risky = describe_requests("serve config", [model], {"chat": 1})
+    assert is_risky
+    assert "3 requests/s" in alone
+    assert not describe_requests("serve config", [model], {"chat": 2})[1]
+
+
+def test_time_is_unknown_without_a_plan() -> None:
+    seconds, basis = estimate_seconds("new cluster", [ModelReport(model="chat", change="loaded")], {}, 60)
+    assert seconds is None
+    assert "fleet file" in basis

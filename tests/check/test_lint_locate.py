@@ -1,0 +1,56 @@
+"""Problems of charts and of Ray get the line of the fleet file by their path, never by words of their message."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rayhelm.check.lint.fleet import _list_served_names
+from rayhelm.check.lint.locate import locate, names_in
+from rayhelm.deploy.charts.helm import split_key
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.deploy.render.releases import Release
+from rayhelm.errors import Problem
+
+VALUES = Path(__file__).parents[2] / "values"
+
+
+@pytest.fixture(scope="module")
+def rendered() -> Rendered:
+    return render_fleet(VALUES / "homelab" / "fleet.yaml")
+
+
+def release(rendered: Rendered, chart: str) -> Release:
+    return next(each for each in rendered.releases if each.chart == chart)
+
+
+@pytest.mark.parametrize(
+    ("chart", "path", "located"),
+    [
+        ("ray-service", "serve.applications.whisper.models.whisper", "models.whisper"),
+        ("ray-service", "weights.onlineReason", "models.embeddings"),
+        ("gateway", "models.reranker.versions.stable", "models.reranker"),
+        ("gateway", "limits.connections", "clusters.main.gateway"),
+        ("platform", "nvidia.pools.rtx", "pools.rtx"),
+        ("platform", "metrics", "clusters.main"),
+    ],
+)
+def test_locate_finds_the_part_of_the_fleet(rendered: Rendered, chart: str, path: str, located: str) -> None:
+    problem = Problem("of llm and the pool halo", path)
+    found = locate(problem, release(rendered, chart), rendered.loaded, names_in(path))
+    assert found.path == path
+    assert found.line == rendered.loaded.document.line(tuple(located.split(".")))
+    assert locate(Problem("x"), release(rendered, chart), rendered.loaded, names_in(path)).path == located
+
+
+def test_split_key_leaves_a_message_without_key_alone() -> None:
+    assert split_key(Problem("a.b: wrong: very")) == Problem("wrong: very", "a.b")
+    assert split_key(Problem("no key here: wrong")) == Problem("no key here: wrong")
+
+
+def test_served_names_are_those_on_the_path_of_a_serve_config() -> None:
+    models = [{"model_loading_config": {"model_id": name}} for name in ("a", "b")]
+    config = json.loads(json.dumps({"applications": [{"name": "app", "args": {"llm_configs": models}}]}))
+    assert _list_served_names(config, "applications.0.args.llm_configs.1.engine_kwargs") == ["b", "app"]
+    assert _list_served_names(config, "applications.0.name.x") == ["app"]
+    assert _list_served_names(config, "") == []

@@ -1,0 +1,119 @@
+"""Fixes of refused fleets that a person pastes: each one has to be accepted, or at least to mean what was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from rayhelm.errors import FleetError
+from rayhelm.facts import load_catalog
+from rayhelm.fleet.load import load_fleet
+from shared.fleets import refused
+
+SMALL = "Qwen/Qwen3-8B"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "source", "helps"),
+    [
+        ("Strix-Halo-128GB", "meta-llama/Llama-3.3-70B-Instruct", False),
+        ("L4-24GB", "meta-llama/Llama-3.1-8B-Instruct", True),
+    ],
+)
+def test_whole_gpu_is_proposed_only_for_a_model_that_fits_it(gpu: str, source: str, helps: bool) -> None:
+    problem = refused(f"{{gpu: {gpu}, nodes: 1}}", f"{{source: {source}, context: 4096, gpuFraction: 0.5}}")
+    paths = [fix.path for fix in (problem.fix, *problem.alternatives)]
+    assert any(path.endswith("gpuFraction") for path in paths) is helps
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "right"),
+    [
+        ("slo: {ttft: %s}", "2sec", "2s"),
+        ("slo: {tpot: %s}", "60 MS", "60ms"),
+        ("memory: {weights: %s, kvPerToken: 1KiB}", "15Gi", "15GiB"),
+        ("memory: {weights: 15GiB, kvPerToken: %s}", "150 kb", "150kB"),
+        ("memory: {weights: %s, kvPerToken: 1KiB}", "99999Gi", "80GiB"),
+    ],
+)
+def test_fix_of_a_unit_keeps_the_number(field: str, wrong: str, right: str) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: {SMALL}, context: 4096, {field % wrong}}}")
+    assert problem.fix.value == right
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("400Gbps", "400Gbit/s"), ("400 Gb/s", "400Gbit/s"), ("50gb/s", "10Gbit/s"), ("100 GBIT/S", "100Gbit/s")],
+)
+def test_fix_of_a_bandwidth_does_not_take_bits_for_bytes(wrong: str, right: str) -> None:
+    problem = refused(
+        "{gpu: L4-24GB, nodes: 1}", f"{{source: {SMALL}, context: 4096}}", f"networks: {{ib: {{bandwidth: {wrong}}}}}"
+    )
+    assert problem.fix.value == right
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("2", 2), ("two", 1), ("0", 1)])
+def test_number_in_quotes_is_proposed_without_them(wrong: str, right: int) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {SMALL}, context: 4096, replicas: '{wrong}'}}")
+    assert problem.fix.value == right
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("0.25", 0.25), ("7.5", 0.5)])
+def test_share_in_quotes_is_proposed_only_within_its_bounds(wrong: str, right: float) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {SMALL}, context: 4096, gpuFraction: '{wrong}'}}")
+    assert (problem.message, problem.fix.value) == (f"must be a number, not the string `{wrong}`", right)
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        (f"https://huggingface.co/{SMALL}", SMALL),
+        (f"https://hf.co/{SMALL}/tree/main", SMALL),
+        (f"hf://{SMALL}", SMALL),
+        ("https://huggingface.co/datasets/foo/bar", "s3://acme-models/llama-8b/v1"),
+        ("https://huggingface.co/acme/collections", "s3://acme-models/llama-8b/v1"),
+        ("https://huggingface.co/acme/collections-7b", "acme/collections-7b"),
+        ("https://models.example/llama", "s3://acme-models/llama-8b/v1"),
+    ],
+)
+def test_address_of_the_hub_becomes_its_id(url: str, source: str) -> None:
+    assert refused("{gpu: L4-24GB, nodes: 1}", f"{{source: '{url}', context: 4096}}").fix.value == source
+
+
+@pytest.mark.parametrize("task", ["embed", "speak", "transcribe"])
+def test_unknown_model_is_answered_with_models_of_its_task(task: str) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: acme/zzzz, task: {task}}}")
+    named = [fix.value for fix in (problem.fix, *problem.alternatives)]
+    assert all(task in load_catalog().model(each).tasks for each in named)
+
+
+def test_alias_and_id_of_a_near_model_are_one_proposal() -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: acme/Meta-Llama-3.1-70B-Instruct-AWQ-INT5}")
+    named = [fix.value for fix in (problem.fix, *problem.alternatives) if fix.key == "source"]
+    assert len(named) == len({load_catalog().model(each).id for each in named})
+
+
+def test_service_without_models_can_be_given_some() -> None:
+    problem = refused(
+        "{gpu: L4-24GB, nodes: 1}", f"{{source: {SMALL}, context: 4096}}", "services: {inference: {upgrade: None}}"
+    )
+    assert [(fix.path, fix.value) for fix in problem.alternatives] == [("models.model.service", "inference")]
+
+
+def test_missing_measurements_are_a_problem_of_the_key_that_names_them(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "fleet: one\nmeasurements: none.yaml\npools: {gpu: {gpu: L4-24GB, nodes: 1}}\n"
+        f"models: {{a: {{source: {SMALL}}}}}\n"
+    )
+    with pytest.raises(FleetError) as found:
+        load_fleet(fleet)
+    (problem,) = found.value.problems
+    assert (problem.file, problem.line, problem.path) == (str(fleet), 2, "measurements")
+    assert "none.yaml: no such file" in problem.message
+
+
+def test_utf_16_is_recognized_by_its_byte_order_mark(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_bytes("fleet: one\n".encode("utf-16"))
+    with pytest.raises(FleetError, match="iconv -f UTF-16 -t UTF-8"):
+        load_fleet(fleet)

@@ -1,0 +1,32 @@
+"""The commands of the pages that install a fleet, on a node that enforces NetworkPolicies, up to an answered request.
+
+`substitutions.yaml` has what cannot run here, each with its reason.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from pods.kit.cluster import Cluster
+from pods.kit.pages import restored, run_page
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.mark.parametrize(
+    ("page", "file", "model"),
+    [
+        pytest.param("charts/quickstart/README.md", "values.yaml", "llama-8b", marks=pytest.mark.short),
+        ("docs/get-started/on-a-cluster.md", "fleet.yaml", "qwen3-8b"),
+    ],
+)
+def test_commands_of_the_page_lead_to_an_answered_request(
+    cluster: Cluster, page: str, file: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with restored(cluster):
+        commands, answer = run_page(cluster, page, file, tmp_path)
+        as_written = sum(command.is_as_written for command in commands)
+        with capsys.disabled():
+            print(f"\n{page}: commands run as written: {as_written} of {len(commands)}")
+        assert answer["model"] == model
+        assert answer["choices"][0]["message"]["role"] == "assistant"
