@@ -12,12 +12,12 @@ from rayhelm.planner.memory.fit import fit
 
 
 def main(count: int) -> None:
-    known = load_catalog()
-    models, gpus = known.models(), known.gpus()
+    facts = load_catalog()
+    models, gpus = facts.models(), facts.gpus()
     choose = random.Random(0)
     asked = [(choose.choice(models), choose.choice(gpus), choose.choice((1, 2, 4, 8))) for _ in range(count)]
     start = time.perf_counter()
-    answers = [fit(model, [gpu], tp, catalog=known) for model, gpu, tp in asked]
+    answers = [fit(model, [gpu], tp, facts=facts) for model, gpu, tp in asked]
     seconds = time.perf_counter() - start
     fitting = sum(answer.fits for answer in answers)
     print(f"{count:,} fits over {len(models)} models and {len(gpus)} GPUs: {seconds:.2f} s ({fitting:,} fit)")

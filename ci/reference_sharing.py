@@ -51,7 +51,6 @@ class Row:
 
 
 def sharing_page() -> str:
-    """Return the page."""
     price = GPUS * (load_catalog().gpu(GPU).price.on_demand or 0)
     rows = {(copies, batch): _estimate(copies, batch) for copies, batch in CASES}
     two, one = rows[2, 4], rows[1, 8]

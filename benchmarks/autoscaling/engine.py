@@ -40,15 +40,15 @@ class ReplicaModel:
     """Factor on every duration: the error of the plan."""
 
     @classmethod
-    def of_plan(cls, plan: ModelPlan, known: Catalog, slower: float) -> "ReplicaModel":
+    def of_plan(cls, plan: ModelPlan, facts: Catalog, slower: float) -> "ReplicaModel":
         """Return the model of a replica on one GPU."""
         assert plan.tensor_parallel_size == plan.pipeline_parallel_size == 1
-        model = known.model(plan.source)
+        model = facts.model(plan.source)
         constants, _ = find_engine(versions().vllm)
         cache = lay_out_kv_cache(model, 1, find_partition(model, 1, None), "auto", constants)
         assert cache
         assert plan.kv_cache_tokens
-        return cls(model, known.gpu(plan.gpu), cache.token_bytes(0), plan.kv_cache_tokens, plan.max_num_seqs, slower)
+        return cls(model, facts.gpu(plan.gpu), cache.token_bytes(0), plan.kv_cache_tokens, plan.max_num_seqs, slower)
 
     def step(self, running: float, context: float, reuse: float) -> float:
         """Return the seconds of a decode step; `reuse` is the number of prompt tokens computed per output token."""

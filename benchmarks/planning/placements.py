@@ -54,7 +54,7 @@ class ResolvedFleet:
         return found
 
     def _iterate_placements(self) -> Iterator[tuple[bool, FoundPlacement]]:
-        for each in list_placements(self.model_specs, self.inventories, self.loaded, load_catalog()):
+        for each in list_placements(self.model_specs, self.inventories, self.loaded.fleet, load_catalog()):
             chosen = {name: choice.candidate for name, choice in each.choices.items()}
             value = Assignment(self.inventories, chosen, each.hosts, True).value
             yield any(choice.moved for choice in each.choices.values()), FoundPlacement(chosen, value)
@@ -66,5 +66,7 @@ def load_fleet(data: dict[str, Any]) -> LoadedFleet:
 
 
 def resolve_fleet(loaded: LoadedFleet) -> ResolvedFleet:
-    known = load_catalog()
-    return ResolvedFleet(loaded, build_inventories(loaded, known), resolve_model_specs(loaded, known))
+    facts = load_catalog()
+    return ResolvedFleet(
+        loaded, build_inventories(loaded.fleet, loaded.measured, facts), resolve_model_specs(loaded, facts)
+    )

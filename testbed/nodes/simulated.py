@@ -18,16 +18,16 @@ __all__ = ["cluster_of", "cpu_nodes", "pool_of", "simulated", "uniform"]
 WITHOUT_GPUS = "without-gpus"
 
 
-def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
+def simulated(loaded: LoadedFleet, cluster: str = "", facts: Catalog | None = None) -> list[dict[str, Any]]:
     """Return the nodes of one cluster of a fleet, one for each host. `cluster` may be empty if the fleet has one.
 
     Ray manages shares of a GPU (`gpuFraction`): pods request whole GPUs, and nodes offer whole GPUs. Pools with
     `sharing` offer parts of GPUs, as real nodes do after they are labeled.
 
     Raises UsageError for a cluster that the fleet does not have, FleetError for GPUs that no chart can request."""
-    region, known, names = cluster_of(loaded, cluster), known or load_catalog(), set[str]()
+    region, facts, names = cluster_of(loaded, cluster), facts or load_catalog(), set[str]()
     pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
-    return [node(host) for name, pool in pools for host in _list_hosts(name, pool, loaded, known, names)]
+    return [node(host) for name, pool in pools for host in _list_hosts(name, pool, loaded, facts, names)]
 
 
 def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
@@ -65,14 +65,14 @@ def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
     raise UsageError(f"fleet `{loaded.fleet.fleet}` {asked}; name one of: {', '.join(there)}")
 
 
-def _list_hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: set[str]) -> Iterator[Host]:
+def _list_hosts(name: str, pool: Pool, loaded: LoadedFleet, facts: Catalog, names: set[str]) -> Iterator[Host]:
     for index, (gpu, gpus, own, labels) in enumerate(_list_machines(name, pool)):
-        gpu_kind = known.gpu(gpu)
+        gpu_kind = facts.gpu(gpu)
         if not labeler(gpu_kind.vendor):
             problem = loaded.document.problem(("pools", name), f"no chart requests {gpu_kind.resource} ({gpu_kind.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
-        cut = rename_parts(partition_gpus(name, pool, gpu_kind, loaded, known), pool)
+        cut = rename_parts(partition_gpus(name, pool, gpu_kind, facts), pool)
         gpu_kind = rename_resource(gpu_kind, pool)
         yield Host(
             name=_make_unique(own or f"{name}-{index}", names),

@@ -93,7 +93,9 @@ def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:
             continue
         objects = template("ray-service", service, "models", select_changed(found.values[service]))
         (ray,) = [item for item in objects if item["kind"] == "RayService"]
-        pools = {name: kind.pool for kind, name in name_pod_kinds(found.plan.of_service(service), found.loaded).items()}
+        pools = {
+            name: kind.pool for kind, name in name_pod_kinds(found.plan.of_service(service), found.loaded.fleet).items()
+        }
         for group in ray["spec"]["rayClusterConfig"]["workerGroupSpecs"]:
             yield pools[group["groupName"]], group["maxReplicas"] * group["numOfHosts"], group["template"]
 

@@ -169,7 +169,7 @@ def test_fit_gives_no_figures_when_the_gpu_memory_is_unknown() -> None:
 
 
 def test_fixes_from_the_catalog_fit() -> None:
-    answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=load_catalog())
+    answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, facts=load_catalog())
     assert any("FP8" in str(fix.settings.get("source")) for fix in answer.fixes)
     assert "pipeline_parallel_size: 2   # 16 x H100-SXM-80GB" in map(str, answer.fixes)
     gpu = next(str(fix.settings["gpu"]) for fix in answer.fixes if "gpu" in fix.settings)

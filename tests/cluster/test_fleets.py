@@ -116,7 +116,9 @@ def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> 
     for service in fleet.services:
         kinds = {
             name: kind
-            for kind, name in name_pod_kinds(fleet.rendered.plan.of_service(service), fleet.rendered.loaded).items()
+            for kind, name in name_pod_kinds(
+                fleet.rendered.plan.of_service(service), fleet.rendered.loaded.fleet
+            ).items()
         }
         for pod in installed.pods(service, "worker"):
             kind = kinds[pod["metadata"]["labels"]["ray.io/group"]]

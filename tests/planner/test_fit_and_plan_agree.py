@@ -15,10 +15,10 @@ WHISPER = (
 
 
 def ask(utilization: float) -> Fit:
-    known = load_catalog()
+    facts = load_catalog()
     return fit(
-        known.model("openai/whisper-large-v3"),
-        [known.gpu("RTX-2070-8GB")],
+        facts.model("openai/whisper-large-v3"),
+        [facts.gpu("RTX-2070-8GB")],
         gpu_memory_utilization=utilization,
         max_num_seqs=256,
         enforce_eager=True,

@@ -30,8 +30,8 @@ def quantize(**keys: object) -> Checkpoint:
 
 
 def test_mxfp4_is_refused_on_turing_by_fit_plan_and_estimate() -> None:
-    known = load_catalog()
-    answer = fit(known.model("openai/gpt-oss-20b"), [known.gpu("T4-16GB")], 2)
+    facts = load_catalog()
+    answer = fit(facts.model("openai/gpt-oss-20b"), [facts.gpu("T4-16GB")], 2)
     assert (answer.fits, answer.reason) == (False, NEEDS_8)
     with pytest.raises(FleetError, match=NEEDS_8):
         plan_on("T4-16GB", "openai/gpt-oss-20b")

@@ -10,10 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "UsageError", "run_all"]
+__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "Rewrite", "UsageError", "run_all"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A value that is made from what the input has at `place`."""
+
+    place: tuple[str | int, ...]
+    change: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,8 @@ class Fix:
     """Key to remove, because the one at `path` replaces it; a path like `path`."""
     steps: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Names in `path`, where one of them may have dots; without the indexes of list items."""
+    rewrite: "Rewrite | None" = field(default=None, compare=False, repr=False)
+    """Makes `value` when the source map sees the problem."""
 
     @classmethod
     def removal(cls, path: str = "", why: str = "") -> "Fix":
@@ -49,7 +59,7 @@ class Fix:
 
     @property
     def is_advice(self) -> bool:
-        return not (self.path or self.command or self.is_removal) and self.value is None
+        return not (self.path or self.command or self.is_removal or self.rewrite) and self.value is None
 
     @property
     def key(self) -> str:
@@ -135,6 +145,9 @@ class Problem:
     """Identifier of the rule that was broken, if it is in the rules file."""
     alternatives: tuple[Fix, ...] = ()
     """Other fixes, each to be used instead of `fix`. In the text they are comments, so that it stays valid YAML."""
+    place: tuple[str | int, ...] | None = field(default=None, compare=False, repr=False)
+    """`path` as steps, of a problem that a source map has not seen yet: file and line are missing, and paths of fixes
+    are relative."""
 
     @property
     def location(self) -> str:

@@ -67,12 +67,12 @@ def catalog_command(
         return
     if config or tp or output or name or context or task:
         raise UsageError(f"`rayhelm catalog {what}` takes no CONFIG and none of its options: they are for `add`")
-    known = load_catalog()
+    facts = load_catalog()
     listings = {
-        CatalogKind.gpus: (known.gpus, _gpus),
-        CatalogKind.mig: (known.mig_tables, _mig),
-        CatalogKind.models: (known.models, _models),
-        CatalogKind.networks: (known.networks, _networks),
+        CatalogKind.gpus: (facts.gpus, _gpus),
+        CatalogKind.mig: (facts.mig_tables, _mig),
+        CatalogKind.models: (facts.models, _models),
+        CatalogKind.networks: (facts.networks, _networks),
     }
     list_entries, make_rows = listings[what]
     entries = list_entries()

@@ -87,7 +87,7 @@ def fit_command(
             vllm_version=vllm_version,
             share=gpu_fraction,
             partition=partition,
-            catalog=load_catalog(),
+            facts=load_catalog(),
         )
     except FleetError as error:
         raise UsageError("\n".join(map(_as_option, error.problems))) from None

@@ -42,7 +42,7 @@ _GIVE_CONFIG = Fix.advice(
 )
 
 
-def resolve(name: str, folder: Path | None, known: Catalog | None = None) -> Checkpoint:
+def resolve(name: str, folder: Path | None, facts: Catalog | None = None) -> Checkpoint:
     """Return the model `name`: an entry of the catalog, a config.json, or a folder with one.
 
     `folder` is the one of the fleet file that has the name: only files below it are read. None for a name that was
@@ -54,7 +54,7 @@ def resolve(name: str, folder: Path | None, known: Catalog | None = None) -> Che
     if "://" in name:
         raise FleetError(Problem(f"unknown model {shown(name)}", fix=_GIVE_CONFIG))
     try:
-        return (known or load_catalog()).model(name)
+        return (facts or load_catalog()).model(name)
     except FleetError as error:
         if name and _holds_config(Path(name), folder):
             return _read_file(Path(name), folder)
@@ -75,11 +75,11 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
 
 
 def resolve_online(
-    name: str, folder: Path | None, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
+    name: str, folder: Path | None, facts: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
 ) -> Checkpoint:
     """Resolve a name as `resolve` does, and read the config.json from the hub for an id that the catalog lacks."""
     try:
-        return resolve(name, folder, known)
+        return resolve(name, folder, facts)
     except FleetError as unknown:
         if _is_path(name) or not _HUB_ID.fullmatch(name):
             raise

@@ -3,7 +3,8 @@
 Duplicate keys, several documents, alias bombs and oversized files are refused, each with its line.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet import yaml_nodes
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.yaml_nodes import Builder, dotted
 
 __all__ = ["Document", "parse_document", "read_document", "read_text"]
@@ -51,12 +53,28 @@ class Document:
         rule: str = "",
         alternatives: Sequence[Fix] = (),
     ) -> Problem:
-        """A problem of the key at `path`. Paths of fixes are relative to it, as `_absolute` says."""
-        path = self._find(path)
-        if isinstance(fix, Fix):
-            fix = self._complete(path, fix)
-        others = tuple(self._complete(path, other) for other in alternatives)
-        return Problem(message, dotted(path), self.file, self.line(path), fix, rule, others)
+        """A problem of the key at `path`, with its line. Paths of fixes are relative to it."""
+        return self.locate(problem_at(path, message, fix, rule, alternatives))
+
+    def locate(self, problem: Problem) -> Problem:
+        """Add file, line, and what the file has, to a problem of `problem_at`; any other stays as it is."""
+        if problem.place is None:
+            return problem
+        path = self._find(problem.place)
+        fix = self._complete(path, problem.fix) if isinstance(problem.fix, Fix) else problem.fix
+        others = tuple(self._complete(path, other) for other in problem.alternatives)
+        return Problem(problem.message, dotted(path), self.file, self.line(path), fix, problem.rule, others)
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Add file and line to the problems of a FleetError of the block: each once, sorted by line."""
+        try:
+            yield
+        except FleetError as error:
+            found: list[Problem] = []
+            for problem in map(self.locate, error.problems):
+                found += [] if problem in found else [problem]
+            raise FleetError(sorted(found, key=lambda problem: problem.line or 0)) from None
 
     def value(self, path: yaml_nodes.Path) -> Any:
         """Return the value at `path`. Raises KeyError or IndexError."""
@@ -72,7 +90,8 @@ class Document:
             return self._complete_list(path[:-1], path[-1], fix)
         old = None if fix.replaces is None else _absolute(path, fix.replaces)
         absolute = self._find_absolute(_absolute(path, fix.path))
-        return replace(fix, path=absolute, replaces=old, steps=_list_steps(path, fix.path))
+        value = fix.rewrite.change(self.value(fix.rewrite.place)) if fix.rewrite else fix.value
+        return replace(fix, path=absolute, value=value, replaces=old, steps=_list_steps(path, fix.path), rewrite=None)
 
     def _find_absolute(self, path: str) -> str:
         """Return the dotted path in the file."""

@@ -28,6 +28,11 @@ class LoadedFleet:
     measured: FleetMeasurements | None = None
     """Measurements of the file that the key `measurements` names."""
 
+    @property
+    def folder(self) -> Path:
+        """Folder of the fleet file, below which the files that it names are."""
+        return Path(self.document.file).parent
+
 
 def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
     """Read and check the fleet file at `path`, and its measurements. Raises FleetError.

@@ -170,7 +170,6 @@ class Panel(Closed):
 
     @property
     def queries(self) -> tuple[Line, ...]:
-        """Its queries."""
         raise NotImplementedError
 
 

@@ -39,14 +39,14 @@ def apply_change(data: Any, change: Any) -> Any:
     return merged
 
 
-def plan_with(loaded: LoadedFleet, change: Change, known: Catalog | None = None) -> Plan:
+def plan_with(loaded: LoadedFleet, change: Change, facts: Catalog | None = None) -> Plan:
     """Plan the fleet with a change. Raises FleetError if it has no plan."""
     document = Document(loaded.document.file, apply_change(loaded.document.data, change), loaded.document.lines)
-    return plan_fleet(replace(parse_fleet(document), measured=loaded.measured), known)
+    return plan_fleet(replace(parse_fleet(document), measured=loaded.measured), facts)
 
 
 def confirm(
-    loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, found: Iterable[Alternative]
+    loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, found: Iterable[Alternative]
 ) -> list[Alternative]:
     """Return the alternatives that the plan of the changed fleet agrees with: in the price of the model, and in the
     saving. Others would take GPUs that the plan then gives to another model, make another model dearer, or break a rule
@@ -54,14 +54,14 @@ def confirm(
     they are."""
     if len(loaded.fleet.models) > _MOST_CONFIRMED:
         return list(found)
-    return [done for each in found if (done := _confirm(loaded, known, plan, model, each))]
+    return [done for each in found if (done := _confirm(loaded, facts, plan, model, each))]
 
 
-def _confirm(loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, each: Alternative) -> Alternative | None:
+def _confirm(loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, each: Alternative) -> Alternative | None:
     if each.price_per_hour is None:
         return each
     try:
-        planned = plan_with(loaded, each.change, known)
+        planned = plan_with(loaded, each.change, facts)
     except FleetError as error:
         limits = _find_limits(error)
         if not limits or limits.items() <= each.change.get("tenants", {}).items():
@@ -69,7 +69,7 @@ def _confirm(loaded: LoadedFleet, known: Catalog, plan: Plan, model: str, each: 
         needed = ", ".join(f"`tenants.{tenant}.gpus: {keys['gpus']}`" for tenant, keys in limits.items())
         return _confirm(
             loaded,
-            known,
+            facts,
             plan,
             model,
             _add_note(

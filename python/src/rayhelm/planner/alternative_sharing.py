@@ -58,7 +58,7 @@ def list_sharing(
     plan: Plan,
     inventories: Mapping[str, PoolInventory],
     loaded: LoadedFleet,
-    known: Catalog,
+    facts: Catalog,
 ) -> dict[str, list[Alternative]]:
     """Return the shapes of each model in which its GPU is shared, if GPUs become free."""
     found: dict[str, list[Alternative]] = {}
@@ -72,7 +72,7 @@ def list_sharing(
         ]
         shapes = [
             *_list_services(members, plan, inventory, loaded),
-            *_list_partitions(members, plan, inventory, loaded, known),
+            *_list_partitions(members, plan, inventory, loaded, facts),
         ]
         for shape in shapes:
             if shape.saving <= LEAST_SAVING * shape.gpus_now * shape.price:
@@ -113,13 +113,13 @@ def _list_partitions(
     plan: Plan,
     inventory: PoolInventory,
     loaded: LoadedFleet,
-    known: Catalog,
+    facts: Catalog,
 ) -> Iterator[_Shape]:
     """Yield the parts that save most, for time slices and for MIG; with equal savings, the largest parts."""
-    for wanted in (_list_slices(), _list_instances(inventory, len(members), known)):
+    for wanted in (_list_slices(), _list_instances(inventory, len(members), facts)):
         shapes = []
         for sharing in wanted:
-            fresh = _partition(inventory, sharing, loaded, known)
+            fresh = _partition(inventory, sharing, facts)
             placed = _place(members, fresh) if fresh else {}
             if not fresh or not placed:
                 continue
@@ -137,10 +137,10 @@ def _list_slices() -> Iterator[Sharing]:
     return (Sharing(shares=shares) for shares in _SLICES)
 
 
-def _list_instances(inventory: PoolInventory, models: int, known: Catalog) -> Iterator[Sharing]:
+def _list_instances(inventory: PoolInventory, models: int, facts: Catalog) -> Iterator[Sharing]:
     """Yield equal MIG instances, then the layouts of different ones that leave no memory slice free."""
     yield from (Sharing(shares=shares, isolation="hardware") for shares in _SHARES)
-    table = known.mig(inventory.hosts[0].gpu)
+    table = facts.mig(inventory.hosts[0].gpu)
     if table and models <= _MOST_FOR_LAYOUTS:
         yield from (Sharing(layout=layout, isolation="hardware") for layout in table.largest if len(layout) > 1)
 
@@ -185,13 +185,13 @@ def _write_sharing(
     return added, {"pools": {name: rest, added: parts}, "models": {each: {"pool": added} for each in placed}}
 
 
-def _partition(inventory: PoolInventory, sharing: Sharing, loaded: LoadedFleet, known: Catalog) -> PoolInventory | None:
+def _partition(inventory: PoolInventory, sharing: Sharing, facts: Catalog) -> PoolInventory | None:
     """Return the empty pool with partitioned GPUs; None if they have no such parts, or other ones already."""
     if inventory.pool.gpu_resource:
         return None
     pool, gpu = inventory.pool.model_copy(update={"sharing": sharing}), inventory.hosts[0].gpu
     try:
-        partitioning = partition_gpus(inventory.name, pool, gpu, loaded, known)
+        partitioning = partition_gpus(inventory.name, pool, gpu, facts)
     except FleetError:
         return None
     assert partitioning

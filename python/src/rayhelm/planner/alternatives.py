@@ -37,21 +37,21 @@ _NODES = 64
 _NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gptq|w8a8|w4a16|int8|int4|nvfp4|bf16)$")
 
 
-def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = None) -> dict[str, list[Alternative]]:
+def list_alternatives(loaded: LoadedFleet, plan: Plan, facts: Catalog | None = None) -> dict[str, list[Alternative]]:
     """Return the alternatives of each model with a known price, the largest saving first."""
-    known = known or load_catalog()
-    inventories = build_inventories(loaded, known)
+    facts = facts or load_catalog()
+    inventories = build_inventories(loaded.fleet, loaded.measured, facts)
     found: dict[str, list[Alternative]] = {}
-    specs = resolve_model_specs(loaded, known)
+    specs = resolve_model_specs(loaded, facts)
     model_specs = {each.name: each for each in specs if not each.declared.pools}
-    shared = list_sharing(model_specs, plan, inventories, loaded, known)
+    shared = list_sharing(model_specs, plan, inventories, loaded, facts)
     for model_spec in model_specs.values():
         now = plan.models[model_spec.name]
         if now.price_per_hour is None:
             continue
-        search = _Search(model_spec, now, plan, inventories, loaded, known)
+        search = _Search(model_spec, now, plan, inventories, loaded, facts)
         every = [*search.list_all(), *shared.get(model_spec.name, ())]
-        listed = sorted(confirm(loaded, known, plan, model_spec.name, every), key=_get_order)
+        listed = sorted(confirm(loaded, facts, plan, model_spec.name, every), key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
@@ -69,12 +69,12 @@ class _Search:
         plan: Plan,
         inventories: Mapping[str, PoolInventory],
         loaded: LoadedFleet,
-        known: Catalog,
+        facts: Catalog,
     ) -> None:
         self._written: Mapping[str, Any] = loaded.document.value(("models", model_spec.name))
         """The model in the fleet file."""
         self._pools = frozenset(loaded.fleet.pools)
-        self._spec, self._now, self._plan, self._known, self._loaded = model_spec, now, plan, known, loaded
+        self._spec, self._now, self._plan, self._known, self._loaded = model_spec, now, plan, facts, loaded
         self._inventories = {name: pool for name, pool in inventories.items() if pool.pool.cluster == now.cluster}
 
     def list_all(self) -> Iterator[Alternative]:

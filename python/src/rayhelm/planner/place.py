@@ -1,12 +1,12 @@
 """Place the models of a fleet: one by one, the largest first, then together where GPUs are scarce."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayhelm.errors import FleetError, Problem
 from rayhelm.facts import Catalog
 from rayhelm.facts.tensors import count_weights
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.explain.moves import explain_moves
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.several_pools import report_no_room_together
@@ -35,16 +35,16 @@ class Placement:
 def list_placements(
     model_specs: Sequence[ResolvedModelSpec],
     inventories: Mapping[str, PoolInventory],
-    loaded: LoadedFleet,
-    known: Catalog,
+    fleet: Fleet,
+    facts: Catalog,
 ) -> Iterator[Placement]:
     """Yield the best placement found, then the one that places the models one by one, if that is another one: a limit
     of a tenant or a label can forbid the first. The GPUs are allocated as in the placement that was yielded last.
 
     Raises FleetError with the problems of all models without a place."""
-    first = _OneByOne(model_specs, inventories, loaded, known)
+    first = _OneByOne(model_specs, inventories, fleet, facts)
     if first.problems:
-        raise FleetError(_sort([*first.problems, *first.without_room.values()]))
+        raise FleetError([*first.problems, *first.without_room.values()])
     improvable = {name for name, compared in first.compared.items() if _may_improve(compared)}
     if not improvable:
         yield Placement(first.choices, first.hosts)
@@ -54,7 +54,7 @@ def list_placements(
     assignment = Assignment(inventories, chosen, first.hosts, is_priced)
     moves = improve(assignment, first.options, first.groups, improvable)
     if unplaced := [name for name, candidate in assignment.candidates.items() if candidate is None]:
-        raise FleetError(_sort(first.without_room[name] for name in unplaced))
+        raise FleetError([first.without_room[name] for name in unplaced])
     if moves:
         choices = explain_moves(first.choices, assignment.candidates, moves)
         yield Placement(choices, dict(assignment.hosts))
@@ -69,10 +69,6 @@ def _may_improve(compared: Comparison) -> bool:
     return choice is None or bool(choice.cramped) or choice.candidate.share < 1
 
 
-def _sort(problems: Iterable[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda problem: problem.line or 0)
-
-
 class _OneByOne:
     """The placement of the models one by one: each takes the best candidate that the free GPUs hold."""
 
@@ -80,8 +76,8 @@ class _OneByOne:
         self,
         model_specs: Sequence[ResolvedModelSpec],
         inventories: Mapping[str, PoolInventory],
-        loaded: LoadedFleet,
-        known: Catalog,
+        fleet: Fleet,
+        facts: Catalog,
     ) -> None:
         self.problems: list[Problem] = []
         """Problems of models that fit nowhere."""
@@ -99,12 +95,12 @@ class _OneByOne:
             name, model_spec = each.name, each
             if each.declared.pools:
                 if name not in divided:
-                    parts = [by_name[part] for part in loaded.fleet.parts_of(name)]
-                    divided |= self._divide(parts, splits, loaded, known)
+                    parts = [by_name[part] for part in fleet.parts_of(name)]
+                    divided |= self._divide(parts, splits, fleet, facts)
                 if not (part := divided[name]):
                     continue
                 model_spec = part
-            home = self.groups[name] = loaded.fleet.on_one_cluster_with(name)
+            home = self.groups[name] = fleet.on_one_cluster_with(name)
             options = self.options[name] = ModelOptions(model_spec, splits, clusters.get(home))
             compared = self.compared[name] = choose(options)
             if compared.choice:
@@ -113,10 +109,10 @@ class _OneByOne:
                 self.hosts[name] = allocate(candidate)
                 clusters[home] = candidate.split.inventory.pool.cluster
             else:
-                self._report(model_spec, options, compared, loaded, known)
+                self._report(model_spec, options, compared, fleet, facts)
 
     def _divide(
-        self, parts: Sequence[ResolvedModelSpec], splits: PoolSplits, loaded: LoadedFleet, known: Catalog
+        self, parts: Sequence[ResolvedModelSpec], splits: PoolSplits, fleet: Fleet, facts: Catalog
     ) -> Mapping[str, ResolvedModelSpec | None]:
         """Return the parts of a model with `pools`, each with its share of the load; None for all if there is a
         problem."""
@@ -131,14 +127,14 @@ class _OneByOne:
             elif compared.missing_slo and not compared.reachable:
                 missed.append((part, compared.missing_slo))
             else:
-                self._report(part, options, compared, loaded, known)
+                self._report(part, options, compared, fleet, facts)
         if missed:
-            self.problems += report_unreachable_slo(missed, loaded)
+            self.problems += report_unreachable_slo(missed)
         if len(rooms) < len(parts):
             return refused
         counts, left = count_replicas(rooms)
         if left or not all(counts):
-            self.problems.append(report_no_room_together(parts[0], rooms, left, loaded))
+            self.problems.append(report_no_room_together(parts[0], rooms, left))
             return refused
         return {part.name: part for part in assign_shares(parts, rooms, counts)}
 
@@ -147,17 +143,17 @@ class _OneByOne:
         model_spec: ResolvedModelSpec,
         options: ModelOptions,
         compared: Comparison,
-        loaded: LoadedFleet,
-        known: Catalog,
+        fleet: Fleet,
+        facts: Catalog,
     ) -> None:
         if compared.reachable:
-            self.without_room[model_spec.name] = report_no_room(model_spec, compared.reachable, loaded)
+            self.without_room[model_spec.name] = report_no_room(model_spec, compared.reachable, fleet)
             return
         try:
             if compared.missing_slo:
-                problems = report_unreachable_slo([(model_spec, compared.missing_slo)], loaded)
+                problems = report_unreachable_slo([(model_spec, compared.missing_slo)])
             else:
-                problems = [report_no_fit(model_spec, options.pools, compared.refused, loaded, known)]
+                problems = [report_no_fit(model_spec, options.pools, compared.refused, fleet, facts)]
         except FleetError as error:
             problems = list(error.problems)
         self.problems += problems

@@ -10,8 +10,11 @@ from rayhelm.facts.huggingface import resolve_online
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tasks import get_task
 from rayhelm.facts.versions import versions
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
 from rayhelm.planner.access.ingress import check_reachable
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
@@ -39,15 +42,20 @@ from rayhelm.planner.stated_model import check_architecture, find_stated_model
 __all__ = ["plan_fleet", "resolve_model_specs"]
 
 
-def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
-    """Plan every model. Raises FleetError with all problems."""
-    known = known or load_catalog()
-    inventories = build_inventories(loaded, known)
-    model_specs = resolve_model_specs(loaded, known)
+def plan_fleet(loaded: LoadedFleet, facts: Catalog | None = None) -> Plan:
+    """Plan every model. Raises FleetError with all problems, each with its line."""
+    with loaded.document.joined():
+        return _plan(loaded, facts or load_catalog())
+
+
+def _plan(loaded: LoadedFleet, facts: Catalog) -> Plan:
+    fleet, measured = loaded.fleet, loaded.measured
+    inventories = build_inventories(fleet, measured, facts)
+    model_specs = resolve_model_specs(loaded, facts)
     problems: Sequence[Problem] = ()
-    for placement in list_placements(model_specs, inventories, loaded, known):
+    for placement in list_placements(model_specs, inventories, fleet, facts):
         try:
-            return _build_plan(placement, model_specs, inventories, loaded, known)
+            return _build_plan(placement, model_specs, inventories, fleet, measured, facts)
         except FleetError as error:
             problems = error.problems
     raise FleetError(problems)
@@ -57,8 +65,9 @@ def _build_plan(
     placement: Placement,
     model_specs: Sequence[ResolvedModelSpec],
     inventories: dict[str, PoolInventory],
-    loaded: LoadedFleet,
-    known: Catalog,
+    fleet: Fleet,
+    measured: FleetMeasurements | None,
+    facts: Catalog,
 ) -> Plan:
     """Build the plan of a placement whose GPUs are allocated. Raises FleetError if it breaks a rule of the fleet."""
     chosen = {name: choice.candidate for name, choice in placement.choices.items()}
@@ -66,83 +75,82 @@ def _build_plan(
         name: build_model_plan(
             choice,
             placement.hosts[name],
-            _read_speed(choice.candidate.split.inventory.pool.cluster, loaded),
-            loaded.fleet.aliases_of(name),
+            _read_speed(choice.candidate.split.inventory.pool.cluster, fleet),
+            fleet.aliases_of(name),
         )
         for name, choice in placement.choices.items()
     }
     plan = Plan(
-        fleet=loaded.fleet.fleet,
+        fleet=fleet.fleet,
         vllm_version=versions().vllm,
-        models={name: plans[name] for name in loaded.fleet.models},
-        services=plan_services(plans, inventories, loaded),
-        tenants=plan_tenants(loaded.fleet),
-        gateways=plan_gateways(plans, loaded.fleet),
+        models={name: plans[name] for name in fleet.models},
+        services=plan_services(plans, inventories, fleet),
+        tenants=plan_tenants(fleet),
+        gateways=plan_gateways(plans, fleet),
         pools={name: _use(inventory) for name, inventory in inventories.items()},
-        overrides=plan_overrides(loaded.fleet),
+        overrides=plan_overrides(fleet),
         warnings=(
-            *warn_ambiguous_gpus(loaded, known),
+            *warn_ambiguous_gpus(fleet, facts),
             *warn_unknown_prices(inventories.values()),
-            *warn_measurements(loaded, inventories.values()),
-            *warn_speed_measurements(loaded, model_specs),
+            *warn_measurements(measured, inventories.values()),
+            *warn_speed_measurements(measured, model_specs),
             *warn_idle_shares(inventories.values()),
-            *warn_missing_images(plans, loaded),
-            *warn_gated_models(model_specs, plans, loaded),
-            *warn_access(plans, loaded.fleet),
-            *warn_unused_overrides(plans, loaded.fleet),
-            *warn_old_kubernetes(loaded.fleet),
+            *warn_missing_images(plans, fleet),
+            *warn_gated_models(model_specs, plans, fleet),
+            *warn_access(plans, fleet),
+            *warn_unused_overrides(plans, fleet),
+            *warn_old_kubernetes(fleet),
         ),
     )
-    check_reachable(plan.models, loaded)
-    check_rdma_access(plan.models, inventories, loaded)
-    check_pool_labels(plan.models, inventories, loaded)
-    check_tenant_limits(plan, inventories, loaded)
-    check_replica_limits(plan.models, chosen, loaded)
+    check_reachable(plan.models, fleet)
+    check_rdma_access(plan.models, inventories)
+    check_pool_labels(plan.models, inventories, fleet)
+    check_tenant_limits(plan, inventories, fleet)
+    check_replica_limits(plan.models, chosen, fleet)
     return plan
 
 
-def _read_speed(cluster: str, loaded: LoadedFleet) -> float | None:
+def _read_speed(cluster: str, fleet: Fleet) -> float | None:
     """Return the rate at which a node reads weights, GiB/s; None if the fleet file does not set it."""
-    speed = loaded.fleet.clusters[cluster].weights.read_speed
+    speed = fleet.clusters[cluster].weights.read_speed
     return speed / 8 / 2**30 if speed else None
 
 
-def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedModelSpec]:
+def resolve_model_specs(loaded: LoadedFleet, facts: Catalog) -> list[ResolvedModelSpec]:
     """Resolve the models against the catalog. Raises FleetError with all unknown models and wrong settings."""
     constants, _ = find_engine(versions().vllm)
     problems: list[Problem] = []
     model_specs = []
     for name, spec in loaded.fleet.models.items():
         try:
-            model = _find_model(name, spec, loaded, known)
+            model = _find_model(name, spec, loaded.folder, facts)
         except FleetError as error:
             problems += error.problems
             continue
-        problems += _check_model(name, spec, model, loaded)
-        problems += check_architecture(name, spec, model, loaded, known)
+        problems += _check_model(name, spec, model)
+        problems += check_architecture(name, spec, model, loaded.folder, facts)
         service = loaded.fleet.service_of(name)
         is_shared = len(loaded.fleet.models_of(service)) > 1
         measured = loaded.measured.models.get(loaded.fleet.part_of(name) or name, ()) if loaded.measured else ()
         model_specs.append(ResolvedModelSpec(name, service, model, spec, constants, is_shared, measured))
     if problems:
-        # A model with `pools` is checked once for each pool, and each check can find the same line of the file.
-        raise FleetError(list({(problem.path, problem.message): problem for problem in problems}.values()))
+        raise FleetError(problems)
     return model_specs
 
 
-def _find_model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
+def _find_model(name: str, spec: ModelSpec, folder: Path, facts: Catalog) -> Checkpoint:
     if spec.memory:
-        return find_stated_model(name, spec, loaded, known)
+        return find_stated_model(name, spec, folder, facts)
     key = "architecture" if spec.architecture else "source"
     path = ("models", name, key)
     wanted = spec.architecture or spec.source
     try:
-        return resolve_online(wanted, Path(loaded.document.file).parent, known)
+        return resolve_online(wanted, folder, facts)
     except FleetError as error:
-        raise FleetError([_locate_model(problem, path, spec.task, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate_model(problem, path, spec.task) for problem in error.problems]) from None
 
 
-def _locate_model(problem: Problem, path: tuple[str | int, ...], task: str, loaded: LoadedFleet) -> Problem:
+def _locate_model(problem: Problem, path: tuple[str | int, ...], task: str) -> Problem:
     """A problem of a name is one of the fleet file; one inside a config.json stays there."""
     if problem.path:
         return problem
@@ -158,36 +166,36 @@ def _locate_model(problem: Problem, path: tuple[str | int, ...], task: str, load
     why = "a model of the same architecture, or the path of its config.json"
     similar = Fix("../architecture" if path[-1] == "source" else "", proposed[0], why)
     first, *others = [*fixes, similar]
-    return loaded.document.problem(path, message, first, alternatives=others)
+    return problem_at(path, message, first, alternatives=others)
 
 
 def _propose_models(named: Sequence[str], task: str) -> list[str]:
     """Return ids of the catalog that the task can use: those that are named, else three others."""
-    known = load_catalog()
-    can_use = [model.id for model in known.models() if task in model.tasks or get_task(task).is_any_model_allowed]
-    ids = list(dict.fromkeys(known.model(name).id for name in named))
+    facts = load_catalog()
+    can_use = [model.id for model in facts.models() if task in model.tasks or get_task(task).is_any_model_allowed]
+    ids = list(dict.fromkeys(facts.model(name).id for name in named))
     return [each for each in ids if each in can_use] or can_use[:3]
 
 
-def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:
+def _check_model(name: str, spec: ModelSpec, model: Checkpoint) -> Iterable[Problem]:
     """Return the settings of the fleet file that the model does not support."""
     path, traffic = ("models", name), spec.traffic
     if spec.context and spec.context > model.max_context:
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "context"),
             f"{spec.context} tokens, and the longest context of {model.id} is {model.max_context} tokens",
             Fix(value=model.max_context),
         )
     tokens = traffic.input_tokens + (traffic.output_tokens or 0) if traffic else 0
     if traffic and not spec.context and tokens > model.max_context:
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "traffic"),
             f"the mean prompt and answer are {tokens} tokens together, and the longest context of {model.id} is"
             f" {model.max_context} tokens",
             Fix("inputTokens", max(1, model.max_context - (traffic.output_tokens or 0)), "or another `source`"),
         )
     if spec.task not in model.tasks and not get_task(spec.task).is_any_model_allowed:
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "task") if "task" in spec.model_fields_set else path,
             f"{model.id} does not support the task `{spec.task}`",
             Fix("" if "task" in spec.model_fields_set else "task", model.tasks[0]),
@@ -195,7 +203,7 @@ def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFl
     layers = spec.parallelism.layers if spec.parallelism else ()
     if layers and sum(layers) != model.layers:
         even = split_layers(model.layers, len(layers))
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "parallelism", "layers"),
             f"{'+'.join(map(str, layers))} are {sum(layers)} layers, and {model.id} has {model.layers}",
             Fix(value=list(even)),

@@ -69,7 +69,7 @@ def _find_override(key: str, release: Release, loaded: LoadedFleet) -> FleetPath
     steps = tuple(step.partition("[")[0] for step in key.split(".")) if key else ()
     name = release.name if release.chart in ("ray-service", "tenant") else release.cluster
     found: FleetPath | None = None
-    for placed in list_placed(release.chart, name, _find_pools(release, loaded), loaded):
+    for placed in list_placed(release.chart, name, _find_pools(release, loaded), loaded.fleet):
         below = steps[len(placed.key) :]
         if not steps or steps[: len(placed.key)] != placed.key:
             continue

@@ -71,12 +71,12 @@ def read_discovered(path: Path) -> Discovered:
 
 def _find_largest_gpu(pools: dict[str, dict[str, object]]) -> str:
     """Return the GPU with the most memory; the plan reports ids that are not known."""
-    known = load_catalog()
+    facts = load_catalog()
     gpus = [str(pool["gpu"]) for pool in pools.values() if "gpu" in pool]
     sizes = {}
     for gpu in gpus:
         try:
-            sizes[gpu] = known.gpu(gpu).usable_gib or 0
+            sizes[gpu] = facts.gpu(gpu).usable_gib or 0
         except FleetError:
             continue
     return max(sizes, key=lambda gpu: sizes[gpu]) if sizes else "L4-24GB"

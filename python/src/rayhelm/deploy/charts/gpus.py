@@ -8,8 +8,8 @@ __all__ = ["counters", "mig_layouts"]
 
 def mig_layouts() -> dict[str, object]:
     """Map each GPU with MIG to its table, and each table to its largest layouts."""
-    known = load_catalog()
-    tables = {gpu.id: table for gpu in known.gpus() if (table := known.mig(gpu))}
+    facts = load_catalog()
+    tables = {gpu.id: table for gpu in facts.gpus() if (table := facts.mig(gpu))}
     return {
         "gpus": {gpu: table.id for gpu, table in tables.items()},
         "layouts": {table.id: table.largest for table in tables.values()},

@@ -6,7 +6,7 @@ from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.errors import Problem
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
 
 __all__ = ["find_narrow_allow_lists"]
@@ -14,7 +14,6 @@ __all__ = ["find_narrow_allow_lists"]
 
 def find_narrow_allow_lists(
     plan: Plan,
-    loaded: LoadedFleet,
     services: Mapping[str, RayServiceValues],
     tenants: Mapping[tuple[str, str], TenantValues],
     platforms: Mapping[str, PlatformValues],
@@ -31,7 +30,7 @@ def find_narrow_allow_lists(
         allowed = [*values.quota.allowed_priority_classes, *values.quota.priority_classes]
         if missing := sorted({name for each in own for name in _list_classes(each)} - {*allowed}):
             text = ", ".join([*values.quota.allowed_priority_classes, *missing])
-            yield loaded.document.problem(
+            yield problem_at(
                 (*path, "quota", "allowedPriorityClasses"),
                 f"it lacks {', '.join(missing)}, which pods of services of `{tenant}` have: they would be refused",
                 f"tenants: {{{tenant}: {{values: {{quota: {{allowedPriorityClasses: [{text}]}}}}}}}}",
@@ -42,7 +41,7 @@ def find_narrow_allow_lists(
         known = {values.namespace.name or tenant, *(each.partition(":")[0] for each in open_to)}
         if missing := sorted({name for each in own for name in _list_namespaces(each)} - known):
             text = ", ".join(f'"{each}"' for each in [*open_to, *missing])
-            yield loaded.document.problem(
+            yield problem_at(
                 (*path, "networkPolicy", "allowed", "namespaces"),
                 f"it lacks {', '.join(missing)}, to which NetworkPolicies of services of `{tenant}` open connections:"
                 " they would be refused",

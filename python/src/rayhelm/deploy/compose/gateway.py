@@ -44,15 +44,15 @@ OUTSIDE = "outside-the-cluster"
 
 def build_gateways(plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
     """Build the values by cluster. `values` are those of the services, by name. Raises FleetError."""
-    return run_all({cluster: partial(_build_overridden, cluster, plan, loaded, values) for cluster in plan.gateways})
+    with loaded.document.joined():
+        return run_all(
+            {cluster: partial(_build_overridden, cluster, plan, loaded.fleet, values) for cluster in plan.gateways}
+        )
 
 
-def _build_overridden(
-    cluster: str, plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]
-) -> GatewayValues:
-    fleet = loaded.fleet
+def _build_overridden(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> GatewayValues:
     built = _build_values(plan.gateways[cluster], fleet.clusters[cluster], plan, fleet, values)
-    return apply_overrides_of_gateway(built, cluster, loaded)
+    return apply_overrides_of_gateway(built, cluster, fleet)
 
 
 def _build_values(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rayhelm.deploy.compose.pod_kinds import list_pod_kinds, name_pod_kinds
 from rayhelm.facts import Catalog
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.plan import ModelPlan
 
@@ -22,17 +22,17 @@ class GpuUnit:
     """USD per hour; None if the price of the GPU is unknown."""
 
 
-def list_gpu_units(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, GpuUnit]:
+def list_gpu_units(models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog) -> dict[str, GpuUnit]:
     """Return the unit of each worker group of a service by the name of the group. `models` are all of the service."""
     found: dict[str, GpuUnit] = {}
-    names = name_pod_kinds(models, loaded)
+    names = name_pod_kinds(models, fleet)
     for model in models:
-        pool = loaded.fleet.pools[model.pool]
+        pool = fleet.pools[model.pool]
         units = model.replicas * model.gpus_per_replica * model.gpu_fraction
-        for kind in list_pod_kinds(model, loaded):
+        for kind in list_pod_kinds(model, fleet):
             if pool.hosts:
                 # The price of the model is a sum over unlike GPUs.
-                found[names[kind]] = GpuUnit(1.0, find_gpu_price(known.gpu(kind.gpu), pool)[0])
+                found[names[kind]] = GpuUnit(1.0, find_gpu_price(facts.gpu(kind.gpu), pool)[0])
             elif units and model.gpus:
                 price = None if model.price_per_hour is None else round(model.price_per_hour / units, 6)
                 found.setdefault(names[kind], GpuUnit(round(model.gpus / units, 4), price))

@@ -3,33 +3,34 @@
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import Fix, Problem
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.labels import FleetImage
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import ModelPlan, Plan
 
 __all__ = ["find_images_without_rayhelm", "find_missing_for_adapters"]
 
 
-def find_images_without_rayhelm(models: Iterable[ModelPlan], loaded: LoadedFleet) -> Iterator[tuple[str, Fix]]:
+def find_images_without_rayhelm(models: Iterable[ModelPlan], fleet: Fleet) -> Iterator[tuple[str, Fix]]:
     """Return each cluster and pool of `models` whose image lacks rayhelm, with the fix."""
     models = list(models)
     for name in dict.fromkeys(model.cluster for model in models):
-        image = loaded.fleet.clusters[name].image
+        image = fleet.clusters[name].image
         if not (image and image.includes_rayhelm):
             yield f"cluster `{name}`", _include_rayhelm(f"/clusters.{name}.image", image)
     for pool in dict.fromkeys(model.pool for model in models):
-        if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
+        if (image := fleet.pools[pool].image) and not image.includes_rayhelm:
             yield f"pool `{pool}`", _include_rayhelm(f"/pools.{pool}.image", image)
 
 
-def find_missing_for_adapters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_missing_for_adapters(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Return a problem for each image without rayhelm that serves adapters or aliases."""
     for name, model in plan.models.items():
         key = "adapters" if model.adapters else "aliases" if model.aliases else ""
         if key:
-            for what, fix in find_images_without_rayhelm(plan.of_service(model.service), loaded):
+            for what, fix in find_images_without_rayhelm(plan.of_service(model.service), fleet):
                 why = f"{key} need the ingress of rayhelm, and the image of {what} lacks rayhelm"
-                yield loaded.document.problem(("models", name, key), why, fix)
+                yield problem_at(("models", name, key), why, fix)
 
 
 def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:

@@ -15,8 +15,8 @@ from rayhelm.deploy.compose.planned_values import PlannedValue, get_value, list_
 from rayhelm.deploy.values.common.base import Values
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.base import short
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.overrides import Override
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.walk import has_step, model_at
 from rayhelm.fleet.yaml_nodes import Path, dotted
 
@@ -34,6 +34,13 @@ class Placed:
     key: Key = ()
     """`("workerGroups", "l4")` for the values of a pool."""
 
+    def read(self, path: Path) -> Any:
+        """Return what the fleet file has at the path of a key."""
+        here: Any = self.override.values
+        for step in path[len(self.override.path) :]:
+            here = here[step]
+        return here
+
     def locate(self, key: Path) -> Path:
         """Return the path in the fleet file of a key of the release: the deepest part of it that the override has."""
         found: Path = self.override.path
@@ -49,7 +56,6 @@ def apply_overrides(
     values: AnyValues,
     placed: Sequence[Placed],
     chart: str,
-    document: Document,
     name: Callable[[Key], Mapping[str, str]],
 ) -> AnyValues:
     """Return the values with the overrides merged in order. Raises FleetError with every problem.
@@ -62,14 +68,14 @@ def apply_overrides(
     merged, problems = planned, list[Problem]()
     for each in used:
         trial = _merge(merged, _nest(each.key, each.override.values), type(values), ())
-        if found := list(_find_wrong(trial, each, type(values), planned, document)):
+        if found := list(_find_wrong(trial, each, type(values), planned)):
             problems += found
         else:
             merged = trial
     result = type(values).model_validate(merged).model_dump(by_alias=True)
-    problems += _list_contradictions(chart, planned, result, used, name, document)
+    problems += _list_contradictions(chart, planned, result, used, name)
     if problems:
-        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+        raise FleetError(problems)
     return type(values).model_validate(merged)
 
 
@@ -93,22 +99,20 @@ def _merge(below: Any, above: Any, model: type[Values], at: Key) -> Any:
     return merged
 
 
-def _find_wrong(
-    merged: Any, placed: Placed, model: type[Values], planned: Mapping[str, Any], document: Document
-) -> Iterator[Problem]:
+def _find_wrong(merged: Any, placed: Placed, model: type[Values], planned: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the chart's schema refuses."""
     try:
         result = model.model_validate(merged)
     except ValidationError as error:
         for key, message, fix in describe_errors(error, merged, planned, model):
-            yield _build_problem(key, message, fix, placed, document)
+            yield _build_problem(key, message, fix, placed)
         return
     given = _nest(placed.key, placed.override.values)
     for key, message, fix in list_coerced(given, result.model_dump(by_alias=True)):
-        yield _build_problem(key, message, fix, placed, document)
+        yield _build_problem(key, message, fix, placed)
 
 
-def _build_problem(key: Path, message: str, fix: Fix, placed: Placed, document: Document) -> Problem:
+def _build_problem(key: Path, message: str, fix: Fix, placed: Placed) -> Problem:
     path = placed.locate(key)
     if len(path) - len(placed.override.path) < len(key) - len(placed.key):
         # The key is missing, so its nearest parent has the line.
@@ -116,7 +120,7 @@ def _build_problem(key: Path, message: str, fix: Fix, placed: Placed, document: 
         fix = fix if fix.is_removal else replace(fix, path=rest)
         message = f"`{rest}`: {message}"
     chart = placed.override.chart
-    return document.problem(path, f"chart {chart}: {message}", fix)
+    return problem_at(path, f"chart {chart}: {message}", fix)
 
 
 def _list_contradictions(
@@ -125,7 +129,6 @@ def _list_contradictions(
     result: Mapping[str, Any],
     used: Sequence[Placed],
     name: Callable[[Key], Mapping[str, str]],
-    document: Document,
 ) -> list[Problem]:
     """Return a problem for each place that changes the plan."""
     problems: dict[Path, Problem] = {}
@@ -137,10 +140,10 @@ def _list_contradictions(
         field = row.field.format_map(_Names(name(key)))
         message = _describe_contradiction(here, get_value(planned, here), row, field)
         fix = Fix.removal("", f"use `{field}` of the fleet file" if field else "")
-        value = document.value(path)
+        value = given.read(path)
         if row.takes_value and here == key and value is not None and "*" not in field:
             fix = Fix(f"/{field}", value, replaces="")
-        problems.setdefault(path, document.problem(path, message, fix))
+        problems.setdefault(path, problem_at(path, message, fix))
     return list(problems.values())
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Host, Pool
 from rayhelm.planner.plan import ModelPlan
 
@@ -22,9 +22,9 @@ class PodKind:
     """GPUs of one pod."""
 
 
-def list_pod_kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
+def list_pod_kinds(plan: ModelPlan, fleet: Fleet) -> list[PodKind]:
     """Return one kind for all stages, or one for each stage in a pool of unlike hosts."""
-    pool = loaded.fleet.pools[plan.pool]
+    pool = fleet.pools[plan.pool]
     if plan.hosts:
         by_name = {_name(plan.pool, index, host): host for index, host in enumerate(pool.hosts)}
         gpus = plan.tensor_parallel_size
@@ -38,14 +38,14 @@ def find_hosts(kind: PodKind, pool: Pool) -> list[Host]:
     return [host for host in pool.hosts if host.gpu == kind.gpu]
 
 
-def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, str]:
+def name_pod_kinds(models: Sequence[ModelPlan], fleet: Fleet) -> dict[PodKind, str]:
     """Return the name each kind after its pool, followed by host, GPU or MIG profile and number of GPUs if the pool has
     several kinds."""
-    kinds = list(dict.fromkeys(kind for plan in models for kind in list_pod_kinds(plan, loaded)))
+    kinds = list(dict.fromkeys(kind for plan in models for kind in list_pod_kinds(plan, fleet)))
     shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
     names: dict[PodKind, str] = {}
     for kind in kinds:
-        name = _build_base_name(kind, loaded)
+        name = _build_base_name(kind, fleet)
         name = f"{name}-x{kind.gpus}" if shapes[kind.pool, kind.gpu] > 1 else name
         while name in names.values():
             name += "-2"
@@ -53,8 +53,8 @@ def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[Pod
     return names
 
 
-def _build_base_name(kind: PodKind, loaded: LoadedFleet) -> str:
-    pool = loaded.fleet.pools[kind.pool]
+def _build_base_name(kind: PodKind, fleet: Fleet) -> str:
+    pool = fleet.pools[kind.pool]
     if pool.sharing and len(pool.sharing.layout) > 1:
         return f"{kind.pool}-{kind.gpu.rpartition('/')[2].replace('.', '-')}"
     if not pool.hosts:

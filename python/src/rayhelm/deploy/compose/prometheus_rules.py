@@ -14,7 +14,6 @@ from rayhelm.deploy.values.platform.prometheus_rules import (
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.facts import Catalog, load_catalog
 from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
 
@@ -22,10 +21,9 @@ __all__ = ["build_prometheus_rules", "list_models_without_price"]
 
 
 def build_prometheus_rules(
-    cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
+    cluster: str, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]
 ) -> PrometheusRules:
     """Build the rules of a cluster; none if its `prometheus` does not ask for them. `services` are values by name."""
-    fleet = loaded.fleet
     scraped = fleet.clusters[cluster].prometheus
     if not scraped or scraped.rules == "None":
         return PrometheusRules()
@@ -40,7 +38,7 @@ def build_prometheus_rules(
         labels=scraped.rule_labels,
         runbook_url=scraped.runbook_url or "",
         models={name: _model(model, plan, fleet, services) for name, model in models.items()},
-        gpu_prices=_list_prices({model.service for model in models.values()}, plan, loaded, load_catalog()),
+        gpu_prices=_list_prices({model.service for model in models.values()}, plan, fleet, load_catalog()),
         keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
     )
 
@@ -115,11 +113,11 @@ def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
     )
 
 
-def _list_prices(services: set[str], plan: Plan, loaded: LoadedFleet, known: Catalog) -> dict[str, dict[str, float]]:
+def _list_prices(services: set[str], plan: Plan, fleet: Fleet, facts: Catalog) -> dict[str, dict[str, float]]:
     """USD per unit of the GPU resource and hour, by service and worker group."""
     found: dict[str, dict[str, float]] = {}
     for service in sorted(services):
-        for group, unit in list_gpu_units(plan.of_service(service), loaded, known).items():
+        for group, unit in list_gpu_units(plan.of_service(service), fleet, facts).items():
             if unit.price is not None:
                 found.setdefault(service, {})[group] = unit.price
     return found

@@ -45,8 +45,10 @@ from rayhelm.facts import Catalog, load_catalog
 from rayhelm.facts.huggingface import resolve_online
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import Cluster
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.redis import Redis
 from rayhelm.fleet.tenants import Aliases
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -58,14 +60,18 @@ GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
 
 
 def build_ray_service_values(
-    plan: Plan, loaded: LoadedFleet, known: Catalog | None = None
+    plan: Plan, loaded: LoadedFleet, facts: Catalog | None = None
 ) -> dict[str, RayServiceValues]:
     """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
-    known = known or load_catalog()
-    problems = [*_find_missing(plan, loaded), *find_wrong_images(plan, loaded, known)]
+    with loaded.document.joined():
+        return _build_all(plan, loaded.fleet, loaded.folder, facts or load_catalog())
+
+
+def _build_all(plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> dict[str, RayServiceValues]:
+    problems = [*_find_missing(plan, fleet), *find_wrong_images(plan, fleet, facts)]
     try:
         values = run_all(
-            {service: partial(_build_overridden, service, plan, loaded, known) for service in plan.services},
+            {service: partial(_build_overridden, service, plan, fleet, folder, facts) for service in plan.services},
         )
     except FleetError as error:
         raise FleetError([*problems, *error.problems]) from None
@@ -74,18 +80,18 @@ def build_ray_service_values(
     return values
 
 
-def _build_overridden(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
-    values = _build_values(service, plan, loaded, known)
-    return apply_overrides_of_service(values, service, plan, loaded)
+def _build_overridden(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:
+    values = _build_values(service, plan, fleet, folder, facts)
+    return apply_overrides_of_service(values, service, plan, fleet)
 
 
-def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
-    fleet, planned, models = loaded.fleet, plan.services[service], plan.of_service(service)
+def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:
+    planned, models = plan.services[service], plan.of_service(service)
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    stages, groups = name_groups_by_model(models, loaded), build_worker_groups(models, loaded, known)
-    ingress_group = name_ingress_group(models, loaded) if planned.ingress_workers else ""
+    stages, groups = name_groups_by_model(models, fleet), build_worker_groups(models, fleet, facts)
+    ingress_group = name_ingress_group(models, fleet) if planned.ingress_workers else ""
     if planned.ingress_workers:
         groups[ingress_group] = build_ingress_group(planned.ingress_workers)
     usual = RayNetworkPolicy()
@@ -106,7 +112,10 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             prometheus=build_prometheus_source(models, cluster),
             custom_applications={
                 one.application: build_custom_application(
-                    one, _find_architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
+                    one,
+                    _find_architecture(one, fleet, folder, facts),
+                    fleet.models[one.model].application,
+                    stages[one.model],
                 )
                 for one in models
                 if _is_custom(one)
@@ -154,36 +163,36 @@ def _build_allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: 
     return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
 
 
-def _find_architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
-    declared = loaded.fleet.models[plan.model].architecture
-    return resolve_online(declared or plan.source, Path(loaded.document.file).parent, known)
+def _find_architecture(plan: ModelPlan, fleet: Fleet, folder: Path, facts: Catalog) -> Checkpoint:
+    declared = fleet.models[plan.model].architecture
+    return resolve_online(declared or plan.source, folder, facts)
 
 
 def _is_custom(plan: ModelPlan) -> bool:
     return get_task(plan.task).server == "application"
 
 
-def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
+def _find_missing(plan: Plan, fleet: Fleet) -> list[Problem]:
     """Return a problem for each value that only the user's cluster can provide."""
     used = {model.cluster for model in plan.models.values()}
     addresses = [
-        loaded.document.problem(
+        problem_at(
             ("clusters", name),
             f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
             " is denied",
             f"clusters:\n  {name}:\n    apiServer: {{cidrs: [10.0.0.1/32]}}   # kubectl get endpointslices -n default"
             " -l kubernetes.io/service-name=kubernetes",
         )
-        for name, cluster in loaded.fleet.clusters.items()
+        for name, cluster in fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
     return [
         *addresses,
-        *find_shared_redis(plan, loaded),
-        *find_missing_for_policies(plan, loaded),
-        *find_missing_for_tracing(plan, loaded),
-        *find_missing_for_adapters(plan, loaded),
-        *find_missing_for_weights(plan, loaded),
+        *find_shared_redis(plan, fleet),
+        *find_missing_for_policies(plan, fleet),
+        *find_missing_for_tracing(plan, fleet),
+        *find_missing_for_adapters(plan, fleet),
+        *find_missing_for_weights(plan, fleet),
     ]
 
 

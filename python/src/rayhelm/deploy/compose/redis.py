@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rayhelm.errors import Problem
 from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.redis import Redis
 from rayhelm.planner.plan import Plan
 
@@ -21,12 +21,12 @@ def find_redis(service: str, plan: Plan, fleet: Fleet) -> Redis | None:
     return own or fleet.clusters[planned.cluster].redis
 
 
-def find_shared_redis(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_shared_redis(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each owner whose Redis another owner uses: with the password, code in a Ray worker of one
     owner can replace the actors of the other."""
     owners: dict[tuple[str, int], list[str]] = {}
     for service in plan.services:
-        redis, owner = find_redis(service, plan, loaded.fleet), plan.services[service].tenant or SHARED
+        redis, owner = find_redis(service, plan, fleet), plan.services[service].tenant or SHARED
         if not redis:
             continue
         known = owners.setdefault((redis.host.lower(), redis.port), [])
@@ -35,9 +35,9 @@ def find_shared_redis(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
     for (host, port), sharing in owners.items():
         for owner in sharing[1:] if len(sharing) > 1 else []:
             first = sharing[0]
-            path = ("tenants", owner) if owner in loaded.fleet.tenants else ("clusters",)
-            moved = owner if owner in loaded.fleet.tenants else first
-            yield loaded.document.problem(
+            path = ("tenants", owner) if owner in fleet.tenants else ("clusters",)
+            moved = owner if owner in fleet.tenants else first
+            yield problem_at(
                 path,
                 f"`{owner}` and `{first}` use the same Redis, {host}:{port}: with its password, code in a"
                 " Ray worker of one can run code in the Ray clusters of the other",

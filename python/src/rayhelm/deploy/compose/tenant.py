@@ -64,9 +64,10 @@ def build_tenant_values(
 
     def build(cluster: str, tenant: str) -> TenantValues:
         built = _build_values(tenant, cluster, owned[cluster, tenant], plan, fleet, values, gateways)
-        return apply_overrides_of_tenant(built, tenant, cluster, loaded)
+        return apply_overrides_of_tenant(built, tenant, cluster, fleet)
 
-    return run_all({key: partial(build, *key) for key in owned})
+    with loaded.document.joined():
+        return run_all({key: partial(build, *key) for key in owned})
 
 
 def _build_values(

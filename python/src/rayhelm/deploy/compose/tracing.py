@@ -8,8 +8,9 @@ from rayhelm.deploy.values.gateway.tracing import GatewayTracing
 from rayhelm.deploy.values.ray_service.network import TracingEgress
 from rayhelm.deploy.values.ray_service.tracing import RayTracing
 from rayhelm.errors import Problem
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
 
 __all__ = ["build_gateway_tracing", "build_tracing", "build_tracing_egress", "find_missing_for_tracing"]
@@ -48,11 +49,11 @@ def build_gateway_tracing(cluster: Cluster) -> GatewayTracing:
     return GatewayTracing(enabled=True, sampling_ratio=declared.sampling_ratio, client_traces=declared.client_traces)
 
 
-def find_missing_for_tracing(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_missing_for_tracing(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Return a problem for each image without rayhelm in a cluster with `tracing`."""
     for name in sorted({model.cluster for model in plan.models.values()}):
-        if loaded.fleet.clusters[name].tracing:
+        if fleet.clusters[name].tracing:
             models = [model for model in plan.models.values() if model.cluster == name]
-            for what, fix in find_images_without_rayhelm(models, loaded):
+            for what, fix in find_images_without_rayhelm(models, fleet):
                 why = f"`tracing` needs rayhelm in each image, and the image of {what} lacks it"
-                yield loaded.document.problem(("clusters", name, "tracing"), why, fix)
+                yield problem_at(("clusters", name, "tracing"), why, fix)

@@ -17,8 +17,9 @@ from rayhelm.deploy.values.ray_service.weights import (
 )
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.versions import is_at_least
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import CLAIM, IMAGE, find_source_kind, find_store, is_downloaded, is_hub_id
 from rayhelm.planner.plan import ModelPlan, Plan
 
@@ -83,17 +84,17 @@ def build_hub_egress(models: Sequence[ModelPlan]) -> HubEgress:
     return HubEgress() if needs_hub or not any(_is_pinned_bucket(plan) for plan in models) else HubEgress(cidrs=[])
 
 
-def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_missing_for_weights(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each cluster without the store of its models or with a Kubernetes that mounts no images, and
     each service with two claims."""
-    yield from _find_old_clusters(plan, loaded)
+    yield from _find_old_clusters(plan, fleet)
     models = plan.models.values()
     for name in dict.fromkeys(model.cluster for model in models if _is_pinned_bucket(model)):
-        yield from _find_wrong_stores(name, plan, loaded)
-        if not loaded.fleet.clusters[name].weights.bucket:
+        yield from _find_wrong_stores(name, plan, fleet)
+        if not fleet.clusters[name].weights.bucket:
             used = next(model for model in models if model.cluster == name and _is_pinned_bucket(model))
             region = {"region": "eu-central-1"} if find_store(used.source) == "s3" else {}
-            yield loaded.document.problem(
+            yield problem_at(
                 ("clusters", name),
                 f"model `{used.model}` is in {used.source}, and cluster `{name}` has no `weights.bucket` with its"
                 " credentials",
@@ -103,7 +104,7 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
         claims = _find_claims(plan.of_service(service))
         if len(claims) > 1:
             second = next(model for model in plan.of_service(service) if model.source.startswith(f"pvc://{claims[1]}/"))
-            yield loaded.document.problem(
+            yield problem_at(
                 ("models", second.model, "source"),
                 f"the pods of service `{service}` mount one claim of weights, and its models are on {len(claims)}: "
                 + ", ".join(claims),
@@ -111,16 +112,16 @@ def find_missing_for_weights(plan: Plan, loaded: LoadedFleet) -> Iterator[Proble
             )
 
 
-def _find_wrong_stores(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def _find_wrong_stores(cluster: str, plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each model that the credentials of the cluster's store cannot read, and for settings of
     the store that its kind does not have."""
-    store = loaded.fleet.clusters[cluster].weights.bucket
+    store = fleet.clusters[cluster].weights.bucket
     pinned = [model for model in plan.models.values() if model.cluster == cluster and _is_pinned_bucket(model)]
     kept = next((model for model in pinned if find_store(model.source) == "s3"), pinned[0])
     for model in pinned:
         if find_store(model.source) == find_store(kept.source):
             continue
-        yield loaded.document.problem(
+        yield problem_at(
             ("models", model.model, "source"),
             f"`weights.bucket` of cluster `{cluster}` has the credentials of one store, and `{model.source}` is in"
             f" another than `{kept.source}`: copy the weights to one of them",
@@ -132,14 +133,14 @@ def _find_wrong_stores(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterato
     is_google = find_store(kept.source) == "gs"
     if not store.credentials_secret:
         how = "an HMAC key, through the S3-compatible API of Google Cloud Storage," if is_google else "a SAS token"
-        yield loaded.document.problem(
+        yield problem_at(
             (*at, "serviceAccount"),
             f"the download Job reads `{kept.source}` with {how} and not with a workload identity",
             Fix("../credentialsSecret", "bucket-reader", replaces=""),
         )
     if store.endpoint and not is_google:
         why = f"the address of the store is in `{kept.source}`, and `endpoint` is for S3-compatible stores"
-        yield loaded.document.problem((*at, "endpoint"), why, Fix.removal())
+        yield problem_at((*at, "endpoint"), why, Fix.removal())
 
 
 def _move(source: str, kept: str) -> str:
@@ -151,13 +152,13 @@ def _move(source: str, kept: str) -> str:
     return f"{other.scheme}://{host}{url.path}"
 
 
-def _find_old_clusters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def _find_old_clusters(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each cluster whose Kubernetes has no image volumes, or has them off by default."""
     of_images = {plan.cluster: plan for plan in plan.models.values() if IMAGE.fullmatch(plan.source)}
     for name, model in of_images.items():
-        version = loaded.fleet.clusters[name].kubernetes
+        version = fleet.clusters[name].kubernetes
         if not is_at_least(version, IMAGE_VOLUMES):
-            yield loaded.document.problem(
+            yield problem_at(
                 ("clusters", name, "kubernetes"),
                 f"the weights of `{model.model}` are in an image, and image volumes are on by default from Kubernetes"
                 f" {IMAGE_VOLUMES}; cluster `{name}` has {version}. Upgrade it, or copy the weights to a claim"

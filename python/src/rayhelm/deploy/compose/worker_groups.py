@@ -13,8 +13,9 @@ from rayhelm.deploy.values.ray_service.resources import ContainerResources, buil
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas
 from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
@@ -45,21 +46,21 @@ def get_gpu_resource(group: WorkerGroup) -> str:
     return group.gpu.resource or DEFAULT_GPU_RESOURCES[group.gpu.vendor]
 
 
-def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
+def name_groups_by_model(models: Sequence[ModelPlan], fleet: Fleet) -> dict[str, list[str]]:
     """Return the group names of each model: one, or one for each stage on unlike hosts."""
-    names = name_pod_kinds(models, loaded)
-    return {plan.model: [names[kind] for kind in list_pod_kinds(plan, loaded)] for plan in models}
+    names = name_pod_kinds(models, fleet)
+    return {plan.model: [names[kind] for kind in list_pod_kinds(plan, fleet)] for plan in models}
 
 
-def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
-    kinds = name_pod_kinds(models, loaded)
-    return run_all({name: partial(_build_group, kind, models, loaded, known) for kind, name in kinds.items()})
+def build_worker_groups(models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog) -> dict[str, WorkerGroup]:
+    kinds = name_pod_kinds(models, fleet)
+    return run_all({name: partial(_build_group, kind, models, fleet, facts) for kind, name in kinds.items()})
 
 
-def name_ingress_group(models: Sequence[ModelPlan], loaded: LoadedFleet) -> str:
+def name_ingress_group(models: Sequence[ModelPlan], fleet: Fleet) -> str:
     """Return the name of the group without GPUs, which differs from those of all pools."""
     name = INGRESS
-    while name in name_pod_kinds(models, loaded).values():
+    while name in name_pod_kinds(models, fleet).values():
         name += "-2"
     return name
 
@@ -84,21 +85,21 @@ def build_ingress_group(planned: IngressWorkersPlan) -> WorkerGroup:
     )
 
 
-def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
-    pool = loaded.fleet.pools[kind.pool]
-    gpu = rename_resource(known.gpu(kind.gpu), pool)
-    here = [plan for plan in models if kind in list_pod_kinds(plan, loaded)]
+def _build_group(kind: PodKind, models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog) -> WorkerGroup:
+    pool = fleet.pools[kind.pool]
+    gpu = rename_resource(facts.gpu(kind.gpu), pool)
+    here = [plan for plan in models if kind in list_pod_kinds(plan, fleet)]
     if gpu.vendor == "google":
         message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
-        raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
-    most = max(1, _count_pods(here, kind, [plan.max_replicas for plan in here], loaded))
-    booked = ceil(_count_booked_cpus(here, kind, loaded) / most)
-    fewest = _count_pods(here, kind, [plan.min_replicas for plan in here], loaded)
+        raise FleetError(problem_at(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
+    most = max(1, _count_pods(here, kind, [plan.max_replicas for plan in here], fleet))
+    booked = ceil(_count_booked_cpus(here, kind, fleet) / most)
+    fewest = _count_pods(here, kind, [plan.min_replicas for plan in here], fleet)
     return WorkerGroup(
-        gpu=_build_gpu(gpu, kind.gpus, is_labeled=loaded.fleet.clusters[pool.cluster].gpu_feature_discovery),
+        gpu=_build_gpu(gpu, kind.gpus, is_labeled=fleet.clusters[pool.cluster].gpu_feature_discovery),
         min_replicas=fewest,
         max_replicas=most,
-        resources=_build_resources(kind, pool, booked, here, loaded, known),
+        resources=_build_resources(kind, pool, booked, here, fleet, facts),
         shm_size=f"{_compute_shm_gib(kind.gpus)}Gi",
         image=_build_image(pool),
         rdma=_build_rdma(pool, here),
@@ -137,10 +138,10 @@ def _choose_min_available(models: Sequence[ModelPlan], fewest: int) -> int:
     return 1 if fewest // pods_of_replica > 1 else 0
 
 
-def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
+def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, fleet: Fleet) -> int:
     """Count the CPUs that Ray reserves on these pods: one for each replica or data parallel rank, and for each
     ingress, which may run on any pod."""
-    first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
+    first = [plan for plan in models if list_pod_kinds(plan, fleet)[0] == kind]
     return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan)[1] for plan in first)
 
 
@@ -152,18 +153,18 @@ def _build_gpu(kind: GpuKind, count: int, *, is_labeled: bool) -> WorkerGpu:
     return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=product)
 
 
-def _count_pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
+def _count_pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], fleet: Fleet) -> int:
     """Count the pods for these replicas: replicas with whole GPUs take pods of their own, fractions are packed into
     GPUs."""
     counted = list(zip(models, replicas, strict=True))
-    whole = sum(count * _count_pods_of_replica(plan, kind, loaded) for plan, count in counted if plan.gpu_fraction == 1)
+    whole = sum(count * _count_pods_of_replica(plan, kind, fleet) for plan, count in counted if plan.gpu_fraction == 1)
     shares = [plan.gpu_fraction for plan, count in counted for _ in range(count) if plan.gpu_fraction < 1]
     return whole + _count_packed_pods(sorted(shares, reverse=True))
 
 
-def _count_pods_of_replica(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
+def _count_pods_of_replica(plan: ModelPlan, kind: PodKind, fleet: Fleet) -> int:
     """Count the pods of this kind that one replica takes."""
-    return list_pod_kinds(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
+    return list_pod_kinds(plan, fleet).count(kind) if plan.hosts else plan.nodes_per_replica
 
 
 def _count_packed_pods(shares: Sequence[float]) -> int:
@@ -179,38 +180,38 @@ def _count_packed_pods(shares: Sequence[float]) -> int:
 
 
 def _build_resources(
-    kind: PodKind, pool: Pool, booked: int, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog
+    kind: PodKind, pool: Pool, booked: int, models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog
 ) -> ContainerResources:
     """Return the resources of a pod: its share of the node by GPUs, if the pool states what a node has."""
     hosts = find_hosts(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
-    held = kind.gpus * known.gpu(kind.gpu).part
+    held = kind.gpus * facts.gpu(kind.gpu).part
     part = held / there
     needed, shared = booked + CPUS_BESIDE_RAY, any(plan.gpu_fraction < 1 for plan in models)
     # In steps: another CPU count changes the pods and starts a second cluster, which a small new model must not do.
     cpus = max(CPUS_PER_GPU * kind.gpus, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
-    offloaded = max((_count_offloaded_gib(plan, kind, loaded) for plan in models), default=0)
+    offloaded = max((_count_offloaded_gib(plan, kind, fleet) for plan in models), default=0)
     memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held) + offloaded
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))
         if memory < (least := offloaded + _compute_shm_gib(kind.gpus)) and offloaded:
-            raise FleetError(_build_memory_problem(kind, memory, least, part, loaded))
+            raise FleetError(_build_memory_problem(kind, memory, least, part))
     if pool.cpus_per_node:
         cpus = max(1, int(pool.cpus_per_node * part))
         if cpus < needed:
-            raise FleetError(_build_cpu_problem(kind, cpus, needed, part, loaded))
+            raise FleetError(_build_cpu_problem(kind, cpus, needed, part))
     return build_resources(cpu=str(cpus), memory=f"{memory}Gi")
 
 
-def _count_offloaded_gib(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
+def _count_offloaded_gib(plan: ModelPlan, kind: PodKind, fleet: Fleet) -> int:
     """Return the memory of a pod whose GPUs all serve this model for a KV cache that vLLM moves out of them, in GiB."""
     gpus = plan.tensor_parallel_size * plan.pipeline_parallel_size
-    stated = count_offloaded_bytes(loaded.fleet.models[plan.model].engine, gpus) or 0.0
+    stated = count_offloaded_bytes(fleet.models[plan.model].engine, gpus) or 0.0
     return ceil(stated / gpus / plan.gpu_fraction * kind.gpus / 2**30)
 
 
-def _build_memory_problem(kind: PodKind, memory: int, least: int, part: float, loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(
+def _build_memory_problem(kind: PodKind, memory: int, least: int, part: float) -> Problem:
+    return problem_at(
         ("pools", kind.pool, "memoryPerNode"),
         f"a worker of {kind.gpus} GPUs would have {memory} GiB, and the KV cache that its engines offload and"
         f" `/dev/shm` take {least} GiB",
@@ -218,8 +219,8 @@ def _build_memory_problem(kind: PodKind, memory: int, least: int, part: float, l
     )
 
 
-def _build_cpu_problem(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(
+def _build_cpu_problem(kind: PodKind, cpus: int, needed: int, part: float) -> Problem:
+    return problem_at(
         ("pools", kind.pool, "cpusPerNode"),
         f"a worker of {kind.gpus} GPUs would have {cpus} CPUs, and its replicas and their ingress book {needed}",
         f"cpusPerNode: {ceil(needed / part)}",

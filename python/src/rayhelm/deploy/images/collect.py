@@ -43,7 +43,7 @@ def collect_images(rendered: Rendered, cluster: str = "") -> tuple[ImageOfFleet,
             select_changed(release.values),
             kube_version=release.kubernetes,
         )
-        named = {key.path: key for key in list_image_keys(release, rendered.loaded)}
+        named = {key.path: key for key in list_image_keys(release, rendered.loaded.fleet)}
         # The chart renders the digest alone, or the tag alone.
         by_text = {_format_rendered(key.image): key.image for key in named.values()}
         for text in dict.fromkeys(text for item in objects for text in list_images_of(item)):

@@ -9,7 +9,7 @@ from rayhelm.deploy.render.releases import Release
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.sources import IMAGE
 
 __all__ = ["ImageKey", "list_image_keys"]
@@ -46,11 +46,11 @@ class ImageKey:
         )
 
 
-def list_image_keys(release: Release, loaded: LoadedFleet) -> Iterator[ImageKey]:
+def list_image_keys(release: Release, fleet: Fleet) -> Iterator[ImageKey]:
     """Yield the keys of a release, also of images that its objects do not use."""
     match release.values:
         case RayServiceValues() as service:
-            yield from _list_service_keys(service, release, loaded)
+            yield from _list_service_keys(service, release, fleet)
         case GatewayValues() as gateway:
             path = ("clusters", release.cluster, "gateway", "values", "image")
             yield _build_key(path, gateway.image)
@@ -58,17 +58,17 @@ def list_image_keys(release: Release, loaded: LoadedFleet) -> Iterator[ImageKey]
             yield from _list_platform_keys(platform, release.cluster)
 
 
-def _list_service_keys(values: RayServiceValues, release: Release, loaded: LoadedFleet) -> Iterator[ImageKey]:
+def _list_service_keys(values: RayServiceValues, release: Release, fleet: Fleet) -> Iterator[ImageKey]:
     yield _build_key(("clusters", release.cluster, "image"), values.image)
-    for pool in sorted({fleet_pool for fleet_pool, each in loaded.fleet.pools.items() if each.image}):
-        image = loaded.fleet.pools[pool].image
-        if image and loaded.fleet.pools[pool].cluster == release.cluster:
+    for pool in sorted({fleet_pool for fleet_pool, each in fleet.pools.items() if each.image}):
+        image = fleet.pools[pool].image
+        if image and fleet.pools[pool].cluster == release.cluster:
             yield _build_key(("pools", pool, "image"), image)
     for path, text in {("weights", "download"): values.weights.download.image, ("test",): values.test.image}.items():
         if text:
             yield ImageKey(("services", release.name, "values", *path, "image"), parse_reference(text), "text")
-    for model in loaded.fleet.models_of(release.name):
-        if found := IMAGE.fullmatch(loaded.fleet.models[model].source):
+    for model in fleet.models_of(release.name):
+        if found := IMAGE.fullmatch(fleet.models[model].source):
             weights = parse_reference(found["reference"])
             yield ImageKey(("models", model, "source"), weights, "source", folder=found["folder"] or "")
 

@@ -58,8 +58,6 @@ class NamedPods:
 
 @dataclass(frozen=True)
 class AddressBlock:
-    """An address block."""
-
     cidr: str
     without: tuple[str, ...] = ()
     """Blocks that are excluded."""

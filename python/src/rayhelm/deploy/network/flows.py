@@ -36,8 +36,6 @@ class Flow(Closed):
 
 
 class ChartFlows(Closed):
-    """All flows of a chart."""
-
     policies: dict[str, Value]
     """Values without which the chart has no NetworkPolicies."""
     pods: dict[str, str]
@@ -59,6 +57,5 @@ class ChartFlows(Closed):
 
 @cache
 def load_chart_flows() -> dict[str, ChartFlows]:
-    """Return the flows by chart."""
     text = files("rayhelm").joinpath("data/network/flows.yaml").read_text(encoding="utf-8")
     return {chart: ChartFlows.model_validate(flows) for chart, flows in yaml.safe_load(text).items()}

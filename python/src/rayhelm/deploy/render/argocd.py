@@ -19,9 +19,9 @@ from rayhelm.deploy.values.argocd.sync import HealthChecks
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.versions import versions
-from rayhelm.fleet.fleet import UNOWNED
+from rayhelm.fleet.fleet import UNOWNED, Fleet
 from rayhelm.fleet.gitops import Gitops
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["CHART", "ROOT_FILE", "VALUES_FILE", "build_argocd_values", "build_root", "find_argocd_problems"]
 
@@ -31,65 +31,64 @@ ROOT_FILE = "argocd/root.yaml"
 HERE = "https://kubernetes.default.svc"
 
 
-def build_argocd_values(loaded: LoadedFleet, releases: Sequence[Release]) -> ArgocdValues | None:
+def build_argocd_values(fleet: Fleet, releases: Sequence[Release]) -> ArgocdValues | None:
     """Build the values; None without a section `gitops`. Raises FleetError."""
-    section = loaded.fleet.gitops
+    section = fleet.gitops
     if not section:
         return None
-    if problems := list(find_argocd_problems(loaded)):
+    if problems := list(find_argocd_problems(fleet)):
         raise FleetError(problems)
     values = ArgocdValues(
         repository=Repository(**section.repository.model_dump()),
         charts=Charts(**section.charts.model_dump()),
         clusters=_build_clusters(section, {release.cluster for release in releases}),
-        releases={_build_name(each, loaded): _build_release(each) for each in releases},
-        operators=dict(_build_operators(loaded, section, sorted({release.cluster for release in releases}))),
+        releases={_build_name(each, fleet): _build_release(each) for each in releases},
+        operators=dict(_build_operators(fleet, section, sorted({release.cluster for release in releases}))),
         kind=section.kind,
         health=HealthChecks(manage=section.manage_health),
     )
-    return apply_overrides_of_argocd(values, loaded)
+    return apply_overrides_of_argocd(values, fleet)
 
 
-def find_argocd_problems(loaded: LoadedFleet) -> Iterator[Problem]:
+def find_argocd_problems(fleet: Fleet) -> Iterator[Problem]:
     """Yield Applications that would point nowhere."""
-    section, fleet = loaded.fleet.gitops, loaded.fleet
+    section = fleet.gitops
     if not section:
         return
     charts, repository = section.charts, section.repository
     if not charts.path and charts.url in ("", repository.url):
         message = "`charts` names neither a registry nor a folder of the repository, so no Application finds its chart"
         fix = Fix("charts", {"path": "charts"}, "after `cp -r $(rayhelm charts) charts`; or `url` and `version`")
-        yield loaded.document.problem(("gitops",), message, fix)
+        yield problem_at(("gitops",), message, fix)
     elif not charts.path and not charts.version:
         message = f"`charts.url` {charts.url} is a registry, and there is no `version`"
         from rayhelm import __version__
 
-        yield loaded.document.problem(("gitops", "charts"), message, Fix("version", __version__))
+        yield problem_at(("gitops", "charts"), message, Fix("version", __version__))
     for key, text in {"repository.path": repository.path, "charts.path": charts.path}.items():
         if text.startswith("/") or ".." in PurePosixPath(text).parts:
             message = f"`{text}` is not a folder below the root of the repository"
             fix = Fix("", "charts" if key.startswith("charts") else fleet.fleet)
-            yield loaded.document.problem(("gitops", *key.split(".")), message, fix)
-    yield from _find_destination_problems(loaded, section)
+            yield problem_at(("gitops", *key.split(".")), message, fix)
+    yield from _find_destination_problems(fleet, section)
 
 
-def _find_destination_problems(loaded: LoadedFleet, section: Gitops) -> Iterator[Problem]:
-    fleet = loaded.fleet
+def _find_destination_problems(fleet: Fleet, section: Gitops) -> Iterator[Problem]:
     for name, destination in section.clusters.items():
         path = ("gitops", "clusters", name)
         if name not in fleet.clusters:
             known = ", ".join(fleet.clusters)
             fix = Fix("clusters", {next(iter(fleet.clusters)): {"server": HERE}})
-            yield loaded.document.problem(path, f"there is no cluster `{name}` (known: {known})", fix)
+            yield problem_at(path, f"there is no cluster `{name}` (known: {known})", fix)
         elif bool(destination.server) == bool(destination.name):
             count = "both `server` and `name`" if destination.server else "neither `server` nor `name`"
             message = f"{count} is set; Argo CD needs exactly one"
-            yield loaded.document.problem(path, message, Fix("", {"server": HERE}))
+            yield problem_at(path, message, Fix("", {"server": HERE}))
     missing = [name for name in fleet.clusters if name not in section.clusters]
     if missing and len(fleet.clusters) > 1:
         message = f"there are {len(fleet.clusters)} clusters, and `gitops.clusters` has none for {', '.join(missing)}"
         fix = Fix("clusters", {name: {"name": name} for name in missing}, "their names in Argo CD")
-        yield loaded.document.problem(("gitops",), message, fix)
+        yield problem_at(("gitops",), message, fix)
 
 
 def _build_clusters(section: Gitops, clusters: set[str]) -> dict[str, Destination]:
@@ -97,10 +96,10 @@ def _build_clusters(section: Gitops, clusters: set[str]) -> dict[str, Destinatio
     return {name: given.get(name) or Destination(server=HERE) for name in sorted(clusters)}
 
 
-def _build_name(release: Release, loaded: LoadedFleet) -> str:
+def _build_name(release: Release, fleet: Fleet) -> str:
     """Return a name that is unique in the fleet: `service-chat`, `platform`, `tenant-edge-search`."""
     kind = {"ray-service": "service"}.get(release.chart, release.chart)
-    cluster = release.cluster if len(loaded.fleet.clusters) > 1 and release.chart != "ray-service" else ""
+    cluster = release.cluster if len(fleet.clusters) > 1 and release.chart != "ray-service" else ""
     name = release.name if release.chart in ("ray-service", "tenant") else ""
     return "-".join(part for part in (kind, cluster, name) if part)
 
@@ -120,37 +119,37 @@ def _build_release(release: Release) -> ReleaseApplication:
     )
 
 
-def _build_operators(loaded: LoadedFleet, section: Gitops, clusters: Sequence[str]) -> Iterator[tuple[str, Operator]]:
+def _build_operators(fleet: Fleet, section: Gitops, clusters: Sequence[str]) -> Iterator[tuple[str, Operator]]:
     for name in dict.fromkeys(section.operators):
         pinned = versions().charts[name]
         for cluster in clusters:
-            version = pinned.version or loaded.fleet.clusters[cluster].kuberay
+            version = pinned.version or fleet.clusters[cluster].kuberay
             yield (
-                f"{name}-{cluster}" if len(loaded.fleet.clusters) > 1 else name,
+                f"{name}-{cluster}" if len(fleet.clusters) > 1 else name,
                 Operator(
                     cluster=cluster,
                     url=pinned.repository,
                     chart=pinned.chart,
                     version=version,
                     release=pinned.chart,
-                    namespace=_choose_namespace(name, cluster, loaded) or pinned.namespace,
+                    namespace=_choose_namespace(name, cluster, fleet) or pinned.namespace,
                     wave=pinned.wave,
-                    values={**pinned.values, **_build_operator_values(name, cluster, loaded)},
+                    values={**pinned.values, **_build_operator_values(name, cluster, fleet)},
                 ),
             )
 
 
-def _choose_namespace(name: str, cluster: str, loaded: LoadedFleet) -> str:
+def _choose_namespace(name: str, cluster: str, fleet: Fleet) -> str:
     """Return the namespace that the fleet decides; empty if it decides none."""
-    declared = loaded.fleet.clusters[cluster]
+    declared = fleet.clusters[cluster]
     if name == "kuberay":
         return declared.kuberay_operator.namespace
     return declared.gpu_operator.namespace if name == "gpu-operator" and declared.gpu_operator else ""
 
 
-def _build_operator_values(name: str, cluster: str, loaded: LoadedFleet) -> Mapping[str, object]:
+def _build_operator_values(name: str, cluster: str, fleet: Fleet) -> Mapping[str, object]:
     """Return what the fleet decides of an operator's values."""
-    declared = loaded.fleet.clusters[cluster]
+    declared = fleet.clusters[cluster]
     if name == "gpu-operator" and declared.gpu_operator and declared.gpu_operator.cluster_policy:
         return {"clusterPolicy": {"deployCR": False}}
     if name == "prometheus-adapter" and declared.prometheus:
@@ -161,9 +160,9 @@ def _build_operator_values(name: str, cluster: str, loaded: LoadedFleet) -> Mapp
     return {}
 
 
-def build_root(loaded: LoadedFleet, values: ArgocdValues, header: str) -> str:
+def build_root(fleet: Fleet, values: ArgocdValues, header: str) -> str:
     """Return the root Application as YAML: it installs chart `argocd` with the values of this fleet."""
-    section = loaded.fleet.gitops
+    section = fleet.gitops
     assert section
     charts, repository = values.charts, values.repository
     file = "/".join(part for part in (repository.path, VALUES_FILE) if part)
@@ -171,7 +170,7 @@ def build_root(loaded: LoadedFleet, values: ArgocdValues, header: str) -> str:
     application = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
-        "metadata": {"name": loaded.fleet.fleet, "namespace": section.namespace},
+        "metadata": {"name": fleet.fleet, "namespace": section.namespace},
         "spec": {
             "project": section.project,
             "destination": {"server": HERE, "namespace": section.namespace},
@@ -180,7 +179,7 @@ def build_root(loaded: LoadedFleet, values: ArgocdValues, header: str) -> str:
                     "repoURL": charts.url or repository.url,
                     **chart,
                     "targetRevision": charts.version or repository.revision,
-                    "helm": {"releaseName": loaded.fleet.fleet, "valueFiles": [f"$values/{file}"]},
+                    "helm": {"releaseName": fleet.fleet, "valueFiles": [f"$values/{file}"]},
                 },
                 {"repoURL": repository.url, "targetRevision": repository.revision, "ref": "values"},
             ],

@@ -87,10 +87,13 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
         tenants = build_tenant_values(plan, loaded, values, gateways)
     except FleetError:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
-    if problems := tuple(find_narrow_allow_lists(plan, loaded, values, tenants, platforms)):
-        raise FleetError(problems)
-    releases = build_releases(loaded, plan, values, tenants, gateways, platforms)
-    return Rendered(loaded, plan, values, tenants, releases, build_argocd_values(loaded, releases))
+    with loaded.document.joined():
+        if problems := tuple(find_narrow_allow_lists(plan, values, tenants, platforms)):
+            raise FleetError(problems)
+    releases = build_releases(loaded.fleet, plan, values, tenants, gateways, platforms)
+    with loaded.document.joined():
+        argocd = build_argocd_values(loaded.fleet, releases)
+    return Rendered(loaded, plan, values, tenants, releases, argocd)
 
 
 def build_files(rendered: Rendered) -> dict[str, str]:
@@ -131,7 +134,7 @@ def _build_argocd_files(rendered: Rendered) -> dict[str, str]:
     header = f"# The Application that installs all others. Apply it once: kubectl apply -f root.yaml\n# {written}\n"
     return {
         VALUES_FILE: dump_yaml(rendered.argocd, about),
-        ROOT_FILE: build_root(rendered.loaded, rendered.argocd, header),
+        ROOT_FILE: build_root(rendered.loaded.fleet, rendered.argocd, header),
     }
 
 

@@ -12,7 +12,7 @@ from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.facts.closed import Closed
 from rayhelm.fleet.check_tenants import RELEASES
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.plan import GatewayPlan, Plan
 
 __all__ = ["Release", "build_releases"]
@@ -38,7 +38,7 @@ class Release:
 
 
 def build_releases(
-    loaded: LoadedFleet,
+    fleet: Fleet,
     plan: Plan,
     services: Mapping[str, RayServiceValues],
     tenants: Mapping[tuple[str, str], TenantValues],
@@ -47,16 +47,16 @@ def build_releases(
 ) -> tuple[Release, ...]:
     """Build the releases. `services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
     return (
-        *_build_platforms(loaded, platforms),
-        *_build_tenants(loaded, plan, tenants),
-        *_build_services(loaded, plan, services),
-        *_build_gateways(loaded, plan, gateways),
+        *_build_platforms(fleet, platforms),
+        *_build_tenants(fleet, plan, tenants),
+        *_build_services(fleet, plan, services),
+        *_build_gateways(fleet, plan, gateways),
     )
 
 
-def _build_platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
+def _build_platforms(fleet: Fleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
     for cluster, each in values.items():
-        pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
+        pools = [name for name, pool in fleet.pools.items() if pool.cluster == cluster]
         yield Release(
             chart="platform",
             name=PLATFORM,
@@ -64,14 +64,12 @@ def _build_platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) 
             cluster=cluster,
             values=each,
             about=f"pools {', '.join(pools)}",
-            file=f"platform/{_find_folder(cluster, loaded)}{PLATFORM}.yaml",
-            kubernetes=_find_kubernetes(cluster, loaded),
+            file=f"platform/{_find_folder(cluster, fleet)}{PLATFORM}.yaml",
+            kubernetes=_find_kubernetes(cluster, fleet),
         )
 
 
-def _build_tenants(
-    loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]
-) -> Iterator[Release]:
+def _build_tenants(fleet: Fleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:
     for (cluster, tenant), each in values.items():
         owned = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
         yield Release(
@@ -81,12 +79,12 @@ def _build_tenants(
             cluster=cluster,
             values=each,
             about=f"owns {', '.join(owned)}",
-            file=f"tenant/{_find_folder(cluster, loaded)}{tenant}.yaml",
-            kubernetes=_find_kubernetes(cluster, loaded),
+            file=f"tenant/{_find_folder(cluster, fleet)}{tenant}.yaml",
+            kubernetes=_find_kubernetes(cluster, fleet),
         )
 
 
-def _build_services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
+def _build_services(fleet: Fleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
     for service, each in values.items():
         planned = plan.services[service]
         yield Release(
@@ -97,11 +95,11 @@ def _build_services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RaySer
             values=each,
             about=", ".join(planned.models),
             file=f"ray-service/{service}.yaml",
-            kubernetes=_find_kubernetes(planned.cluster, loaded),
+            kubernetes=_find_kubernetes(planned.cluster, fleet),
         )
 
 
-def _build_gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
+def _build_gateways(fleet: Fleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
     for cluster, each in values.items():
         planned = plan.gateways[cluster]
         yield Release(
@@ -111,8 +109,8 @@ def _build_gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, Gatewa
             cluster=cluster,
             values=each,
             about=_describe_gateway(planned),
-            file=f"gateway/{_find_folder(cluster, loaded)}{RELEASE}.yaml",
-            kubernetes=_find_kubernetes(cluster, loaded),
+            file=f"gateway/{_find_folder(cluster, fleet)}{RELEASE}.yaml",
+            kubernetes=_find_kubernetes(cluster, fleet),
         )
 
 
@@ -121,9 +119,9 @@ def _describe_gateway(planned: GatewayPlan) -> str:
     return f"{serves}; forwards {', '.join(planned.forwarded)}" if planned.forwarded else serves
 
 
-def _find_folder(cluster: str, loaded: LoadedFleet) -> str:
-    return f"{cluster}/" if len(loaded.fleet.clusters) > 1 else ""
+def _find_folder(cluster: str, fleet: Fleet) -> str:
+    return f"{cluster}/" if len(fleet.clusters) > 1 else ""
 
 
-def _find_kubernetes(cluster: str, loaded: LoadedFleet) -> str:
-    return f"{loaded.fleet.clusters[cluster].kubernetes}.0"
+def _find_kubernetes(cluster: str, fleet: Fleet) -> str:
+    return f"{fleet.clusters[cluster].kubernetes}.0"

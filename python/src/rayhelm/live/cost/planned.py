@@ -52,22 +52,22 @@ class PlannedService:
     """What Ray counts as a GPU, by worker group."""
 
 
-def plan_costs(path: Path, known: Catalog | None = None) -> dict[str, PlannedService]:
+def plan_costs(path: Path, facts: Catalog | None = None) -> dict[str, PlannedService]:
     """Plan a fleet, and return its services by name. Raises FleetError."""
-    known, loaded = known or load_catalog(), load_fleet(path)
-    plan = plan_fleet(loaded, known)
+    facts, loaded = facts or load_catalog(), load_fleet(path)
+    plan = plan_fleet(loaded, facts)
     return {
         name: PlannedService(
             namespace=service.namespace,
             name=name,
-            models=tuple(_build_model(model, loaded, known) for model in plan.of_service(name)),
-            units=list_gpu_units(plan.of_service(name), loaded, known),
+            models=tuple(_build_model(model, loaded, facts) for model in plan.of_service(name)),
+            units=list_gpu_units(plan.of_service(name), loaded.fleet, facts),
         )
         for name, service in plan.services.items()
     }
 
 
-def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> PlannedModel:
+def _build_model(plan: ModelPlan, loaded: LoadedFleet, facts: Catalog) -> PlannedModel:
     traffic = loaded.fleet.models[plan.model].traffic
     return PlannedModel(
         name=plan.model,

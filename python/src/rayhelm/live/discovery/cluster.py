@@ -35,13 +35,13 @@ class Discovery:
     """Nodes with GPUs that are in no pool."""
 
 
-def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Discovery:
+def discover(reader: ClusterReader, facts: Catalog, cluster: str = "main") -> Discovery:
     """Read nodes, versions and addresses. Raises FleetError if nodes may not be read, or none offers a GPU for a
     pool."""
     nodes = _list_nodes(reader)
     settings, notes = dict[str, Any](), list[str]()
     devices = _read_devices(reader, notes)
-    read = [read_machine(node, known, devices.get(_get_name(node))) for node in nodes]
+    read = [read_machine(node, facts, devices.get(_get_name(node))) for node in nodes]
     machines = [item for item in read if isinstance(item, Machine)]
     unusable = [item for item in read if isinstance(item, Unusable)]
     if not machines:

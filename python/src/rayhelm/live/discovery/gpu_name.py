@@ -53,21 +53,21 @@ def has_gpu_label(labels: Mapping[str, str]) -> str:
 
 
 def find_gpu(
-    labels: Mapping[str, str], resources: Set[str], vendor: Vendor, known: Catalog, *, is_divided: bool = False
+    labels: Mapping[str, str], resources: Set[str], vendor: Vendor, facts: Catalog, *, is_divided: bool = False
 ) -> GpuKind | str:
     """Return the GPU, or why it is not known. `is_divided`: labels have the memory of a part, and say nothing about the
     whole GPU."""
     unknown: list[tuple[str, str]] = []
     try:
-        claims = list(_list_claims(labels, vendor, known, unknown))
+        claims = list(_list_claims(labels, vendor, facts, unknown))
     except _UnusableNameError as error:
         return str(error)
     if not claims:
-        return _find_without_names(resources, vendor, known, unknown)
+        return _find_without_names(resources, vendor, facts, unknown)
     found = frozenset.intersection(*(claim.gpus for claim in claims))
     if not found:
         return f"its labels name different GPUs: {'; '.join(map(str, claims))}"
-    gpus = [known.gpu(name) for name in sorted(found)]
+    gpus = [facts.gpu(name) for name in sorted(found)]
     for key, gib in () if is_divided else _list_memory(labels, vendor):
         fitting = [gpu for gpu in gpus if _has_memory(gpu, gib)]
         if not fitting:
@@ -84,10 +84,10 @@ def find_gpu(
 
 
 def _list_claims(
-    labels: Mapping[str, str], vendor: Vendor, known: Catalog, unknown: list[tuple[str, str]]
+    labels: Mapping[str, str], vendor: Vendor, facts: Catalog, unknown: list[tuple[str, str]]
 ) -> Iterator[_Claim]:
     """Yield a claim for each label whose value is known. Adds the others to `unknown`."""
-    own = [gpu for gpu in known.gpus() if gpu.vendor == vendor]
+    own = [gpu for gpu in facts.gpus() if gpu.vendor == vendor]
     for gpu in own:
         key, _, value = gpu.identifying_label.partition("=")
         if key and labels.get(key) == value:
@@ -133,13 +133,13 @@ def _has_memory(gpu: GpuKind, gib: float) -> bool:
 
 
 def _find_without_names(
-    resources: Set[str], vendor: Vendor, known: Catalog, unknown: list[tuple[str, str]]
+    resources: Set[str], vendor: Vendor, facts: Catalog, unknown: list[tuple[str, str]]
 ) -> GpuKind | str:
     """Return the GPU if its resource is named after it (`habana.ai/gaudi`)."""
     named = [(key, text) for key, text in unknown if key not in load_node_labels()["instance-types"].name]
     if named:
         return _explain_unknown(*named[0])
-    candidates = [gpu for gpu in known.gpus() if gpu.vendor == vendor and gpu.resource in resources]
+    candidates = [gpu for gpu in facts.gpus() if gpu.vendor == vendor and gpu.resource in resources]
     if len(candidates) == 1 and not resources & VENDOR_RESOURCES:
         return candidates[0]
     seen = (

@@ -96,13 +96,13 @@ def _name_nodes(names: list[str]) -> str:
     return f"nodes {', '.join(names[:_MOST_NAMES])}{rest}"
 
 
-def read_machine(item: Mapping[str, Any], known: Catalog, devices: Devices | None = None) -> Machine | Unusable | None:
+def read_machine(item: Mapping[str, Any], facts: Catalog, devices: Devices | None = None) -> Machine | Unusable | None:
     """Return the machine of a node; None if it offers no GPU. `devices`: its GPUs in ResourceSlices."""
     try:
         node = ClusterNode.model_validate(item)
     except ValidationError as error:
         return _explain_odd_node(item, error)
-    resources = list_gpu_resources(node.offered, known)
+    resources = list_gpu_resources(node.offered, facts)
     labels = node.labels
     is_in_slices = not resources and devices is not None
     if devices and is_in_slices:
@@ -111,29 +111,29 @@ def read_machine(item: Mapping[str, Any], known: Catalog, devices: Devices | Non
             return _leave_out(node, {}, read, Fix(command="kubectl get deviceclasses,resourceslices -o yaml"))
         resources, labels = read
     if not resources:
-        return _explain_missing(node, known)
+        return _explain_missing(node, facts)
     if reason := node.hindrance:
         fix = Fix(command=f"kubectl describe node {node.name}")
         return Unusable(node.name, reason, fix, frozenset(resources), labels, is_permanent=False)
-    vendors = {devices.vendor} if is_in_slices and devices else find_vendors(resources, known)
+    vendors = {devices.vendor} if is_in_slices and devices else find_vendors(resources, facts)
     if len(vendors) > 1:
         fix = Fix(command=f"kubectl describe node {node.name}", why="lists them under Allocatable")
         return _leave_out(node, resources, f"it offers GPUs of several vendors: {', '.join(sorted(resources))}", fix)
     vendor = vendors.pop()
-    gpu = explain_division(labels, resources) or _find_gpu(labels, resources, vendor, known)
+    gpu = explain_division(labels, resources) or _find_gpu(labels, resources, vendor, facts)
     if isinstance(gpu, str):
         return _leave_out(node, resources, gpu, _name_fix(vendor))
-    units = _explain_size(node) or count_units(gpu, node, resources, known)
+    units = _explain_size(node) or count_units(gpu, node, resources, facts)
     if isinstance(units, str):
         fix = Fix(command=f"kubectl describe node {node.name}", why="lists its labels, and GPUs under Allocatable")
         return _leave_out(node, resources, units, fix)
-    return _build_machine(node, gpu, units, known, devices)
+    return _build_machine(node, gpu, units, facts, devices)
 
 
-def _build_machine(node: ClusterNode, gpu: GpuKind, units: Units, known: Catalog, devices: Devices | None) -> Machine:
+def _build_machine(node: ClusterNode, gpu: GpuKind, units: Units, facts: Catalog, devices: Devices | None) -> Machine:
     labels, offered = node.labels, node.offered
     spot = next((provider for provider, (key, value) in _SPOT.items() if labels.get(key) == value), None)
-    usual = _find_usual_resource(gpu, units, known)
+    usual = _find_usual_resource(gpu, units, facts)
     in_slices = _explain_slices(devices) if devices and units.resource not in offered else ""
     return Machine(
         name=node.name,
@@ -160,15 +160,15 @@ def _explain_size(node: ClusterNode) -> str:
     return f"its allocatable {' and '.join(small)} are less than 1 core and 1 GiB" if small else ""
 
 
-def _find_usual_resource(gpu: GpuKind, units: Units, known: Catalog) -> str:
+def _find_usual_resource(gpu: GpuKind, units: Units, facts: Catalog) -> str:
     """Return the resource that pods of a plan request for such parts."""
     if units.slices:
-        return known.gpu(f"{gpu.id}/{units.slices}").resource
+        return facts.gpu(f"{gpu.id}/{units.slices}").resource
     return "" if units.layout else gpu.resource
 
 
-def _find_gpu(labels: Mapping[str, str], resources: Mapping[str, int], vendor: Vendor, known: Catalog) -> GpuKind | str:
-    return find_gpu(labels, resources.keys(), vendor, known, is_divided=bool(find_single_profile(labels)))
+def _find_gpu(labels: Mapping[str, str], resources: Mapping[str, int], vendor: Vendor, facts: Catalog) -> GpuKind | str:
+    return find_gpu(labels, resources.keys(), vendor, facts, is_divided=bool(find_single_profile(labels)))
 
 
 def _read_devices(node: ClusterNode, devices: Devices) -> tuple[dict[str, int], dict[str, str]] | str:
@@ -195,9 +195,9 @@ def _leave_out(node: ClusterNode, resources: Mapping[str, int], reason: str, fix
     return Unusable(node.name, reason, fix, frozenset(resources), node.labels)
 
 
-def _explain_missing(node: ClusterNode, known: Catalog) -> Unusable | None:
+def _explain_missing(node: ClusterNode, facts: Catalog) -> Unusable | None:
     """Return why a node with GPUs offers none; None if nothing on it says that it has any."""
-    had = list_gpu_resources(node.capacity, known)
+    had = list_gpu_resources(node.capacity, facts)
     label = has_gpu_label(node.labels)
     if not had and not label:
         return None

@@ -17,8 +17,6 @@ class _Part(BaseModel):
 
 
 class NodeTaint(_Part):
-    """A taint."""
-
     key: str
     value: str | None = None
     effect: str = ""
@@ -70,8 +68,6 @@ class _Status(_Part):
 
 
 class ClusterNode(_Part):
-    """A node."""
-
     metadata: _Metadata
     spec: _Spec = _Spec()
     status: _Status = Field(default=_Status())

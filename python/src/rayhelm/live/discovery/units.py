@@ -67,25 +67,25 @@ def explain_division(labels: Mapping[str, str], resources: Mapping[str, int]) ->
     return ""
 
 
-def count_units(gpu: GpuKind, node: ClusterNode, resources: Mapping[str, int], known: Catalog) -> Units | str:
+def count_units(gpu: GpuKind, node: ClusterNode, resources: Mapping[str, int], facts: Catalog) -> Units | str:
     """Return the GPUs of a node, or why they are not known."""
-    found = _count(gpu, node, resources, known)
+    found = _count(gpu, node, resources, facts)
     if isinstance(found, Units) and found.gpus > _MOST_GPUS:
         return f"it offers {found.gpus} GPUs, and a pool has at most {_MOST_GPUS} in a node: they are parts"
     return found
 
 
-def _count(gpu: GpuKind, node: ClusterNode, resources: Mapping[str, int], known: Catalog) -> Units | str:
+def _count(gpu: GpuKind, node: ClusterNode, resources: Mapping[str, int], facts: Catalog) -> Units | str:
     migs = {key: match for key in resources if (match := MIG.match(key))}
     others = {key: count for key, count in resources.items() if key not in migs}
     if migs and others:
         return f"some of its GPUs are divided and others are whole ({_format(resources)}); a pool has one kind"
     if migs:
-        return _count_instances(gpu, node, {match["profile"]: resources[key] for key, match in migs.items()}, known)
+        return _count_instances(gpu, node, {match["profile"]: resources[key] for key, match in migs.items()}, facts)
     if profile := find_single_profile(node.labels):
         if set(resources) != {_WHOLE}:
             return f"its MIG instances of {profile} are offered in a way that is not known: {_format(resources)}"
-        return _count_single(gpu, node, profile, resources[_WHOLE], known)
+        return _count_single(gpu, node, profile, resources[_WHOLE], facts)
     resource = gpu.resource if gpu.resource in resources else next(iter(resources))
     if len(resources) > 1 and (gpu.vendor != "intel" or gpu.resource not in resources):
         return f"it offers several resources ({_format(resources)}); a pool has one"
@@ -135,10 +135,10 @@ def _count_slices(units: int, slices: int, resource: str, labels: Mapping[str, s
     return Units(units // slices, resource, slices=slices)
 
 
-def _count_single(gpu: GpuKind, node: ClusterNode, profile: str, units: int, known: Catalog) -> Units | str:
+def _count_single(gpu: GpuKind, node: ClusterNode, profile: str, units: int, facts: Catalog) -> Units | str:
     """Count GPUs whose equal instances are offered as `nvidia.com/gpu`. Feature discovery counts instances, and not
     GPUs."""
-    table = known.mig(gpu)
+    table = facts.mig(gpu)
     if strategy := _find_strategy(node.labels):
         return f"its MIG instances are shared ({strategy}), and plans have one or the other"
     if not table or profile not in table.profiles:
@@ -153,9 +153,9 @@ def _count_single(gpu: GpuKind, node: ClusterNode, profile: str, units: int, kno
     return Units(gpus, _WHOLE, layout={profile: each}, note=f"from {units} instances of {profile}, {each} on each")
 
 
-def _count_instances(gpu: GpuKind, node: ClusterNode, offered: Mapping[str, int], known: Catalog) -> Units | str:
+def _count_instances(gpu: GpuKind, node: ClusterNode, offered: Mapping[str, int], facts: Catalog) -> Units | str:
     """Count GPUs whose instances have a resource for each profile (strategy `mixed`)."""
-    table = known.mig(gpu)
+    table = facts.mig(gpu)
     for profile in offered:
         if not table or profile not in table.profiles:
             return f"{gpu.id} has no MIG profile `{profile}` that plans can have"

@@ -35,7 +35,7 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
     header = (
         f"Values of chart platform: runs `rayhelm doctor` in cluster `{region}`. Pass them after the release's own."
     )
-    policy = build_platform_network_policy(region, rendered.loaded)
+    policy = build_platform_network_policy(region, rendered.loaded.fleet)
     return dump_yaml(PlatformValues(doctor=doctor, network_policy=policy), header).strip()
 
 

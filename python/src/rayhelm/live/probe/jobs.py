@@ -60,7 +60,7 @@ def build_node_job(target: PoolTarget, node: str, gpus: int, deadline_s: int) ->
     return _build_job(target, "node", (node,), deadline_s, _build_pod(target, ["node"], terms, gpus, []))
 
 
-def build_pair_job(target: PoolTarget, nodes: tuple[str, str], catalog: Catalog, deadline_s: int) -> Object:
+def build_pair_job(target: PoolTarget, nodes: tuple[str, str], facts: Catalog, deadline_s: int) -> Object:
     """Return the Job that measures the network between two nodes: two pods with one GPU each."""
     name = _name(target, "pair", nodes)
     master = f"{name}-0.{WORKER}.{target.namespace}.svc"
@@ -68,7 +68,7 @@ def build_pair_job(target: PoolTarget, nodes: tuple[str, str], catalog: Catalog,
         {"name": "MASTER_ADDR", "value": master},
         {"name": "MASTER_PORT", "value": str(PORT)},
         {"name": "JOIN_TIMEOUT_S", "value": str(deadline_s)},
-        *({"name": key, "value": value} for key, value in _find_settings(target, catalog).items()),
+        *({"name": key, "value": value} for key, value in _find_settings(target, facts).items()),
     ]
     pod = _build_pod(target, ["pair"], [_match(node) for node in dict.fromkeys(nodes)], 1, environment)
     pod["spec"]["subdomain"] = WORKER
@@ -84,12 +84,12 @@ def build_pair_job(target: PoolTarget, nodes: tuple[str, str], catalog: Catalog,
     return _build_job(target, "pair", nodes, deadline_s, pod)
 
 
-def _find_settings(target: PoolTarget, catalog: Catalog) -> dict[str, str]:
+def _find_settings(target: PoolTarget, facts: Catalog) -> dict[str, str]:
     """NCCL variables of the network, as the workers of the pool have them."""
     if target.on_cpu:
         return {}
     try:
-        return dict(catalog.network(target.pool.network).env)
+        return dict(facts.network(target.pool.network).env)
     except FleetError:  # a network of the fleet file
         return {}
 

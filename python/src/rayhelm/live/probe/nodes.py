@@ -21,16 +21,16 @@ class FoundNode:
     """Why it cannot be measured; empty if it can."""
 
 
-def find_nodes(pool: Pool, nodes: Iterable[Mapping[str, Any]], catalog: Catalog, *, on_cpu: bool) -> list[FoundNode]:
+def find_nodes(pool: Pool, nodes: Iterable[Mapping[str, Any]], facts: Catalog, *, on_cpu: bool) -> list[FoundNode]:
     """Return the nodes that the selectors of the pool match; without selectors, those with its GPUs."""
     found = []
     for node in nodes:
         labels = node["metadata"].get("labels") or {}
         # Its kind does not depend on whether pods can start on it now.
         healthy = {**node, "spec": {}, "status": {**(node.get("status") or {}), "conditions": []}}
-        machine = read_machine(healthy, catalog)
+        machine = read_machine(healthy, facts)
         gpus = machine.gpus if isinstance(machine, Machine) else 0
-        if not _has_node(pool, labels, machine.gpu.id if isinstance(machine, Machine) else "", gpus, catalog):
+        if not _has_node(pool, labels, machine.gpu.id if isinstance(machine, Machine) else "", gpus, facts):
             continue
         why_not = _find_hindrance(node)
         if not why_not and not on_cpu and not gpus:
@@ -39,15 +39,15 @@ def find_nodes(pool: Pool, nodes: Iterable[Mapping[str, Any]], catalog: Catalog,
     return sorted(found, key=lambda each: each.name)
 
 
-def _has_node(pool: Pool, labels: Mapping[str, str], gpu: str, gpus: int, catalog: Catalog) -> bool:
+def _has_node(pool: Pool, labels: Mapping[str, str], gpu: str, gpus: int, facts: Catalog) -> bool:
     selectors = [{**pool.node_selector, **host.node_selector} for host in pool.hosts] or [dict(pool.node_selector)]
     if any(selector and selector.items() <= labels.items() for selector in selectors):
         return True
     if any(selectors) or not gpu:
         return False
-    kinds = {(catalog.gpu(host.gpu).id, host.gpus) for host in pool.hosts}
+    kinds = {(facts.gpu(host.gpu).id, host.gpus) for host in pool.hosts}
     if pool.gpu:
-        kinds = {(catalog.gpu(pool.gpu).id, pool.gpus_per_node or 1)}
+        kinds = {(facts.gpu(pool.gpu).id, pool.gpus_per_node or 1)}
     return (gpu, gpus) in kinds
 
 

@@ -44,12 +44,12 @@ class PoolProbe:
         self,
         cluster: ClusterWriter,
         target: PoolTarget,
-        catalog: Catalog,
+        facts: Catalog,
         timeout_s: float,
         show: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`timeout_s`: seconds for a Job, from its creation to its result."""
-        self._cluster, self._target, self._catalog = cluster, target, catalog
+        self._cluster, self._target, self._catalog = cluster, target, facts
         self._timeout_s, self._show = timeout_s, show
         self.skipped: dict[str, str] = {}
         """Reason by node or pair that was not measured."""

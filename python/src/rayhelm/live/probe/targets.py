@@ -49,20 +49,20 @@ def find_targets(
 ) -> list[FoundTarget]:
     """Return the pools with their nodes. Raises UsageError for an unknown pool, and FleetError if a wanted pool, or
     every pool, cannot be measured; without `wanted`, `warn` gets the others."""
-    known = load_catalog()
+    facts = load_catalog()
     pools = {name: pool for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster}
     for name in wanted:
         if name not in pools:
             guess = did_you_mean(name, pools)
             raise UsageError(f"the fleet has no pool `{name}` in cluster `{cluster}`; {guess}".rstrip("; "))
-    inventories = build_inventories(loaded, known)
+    inventories = build_inventories(loaded.fleet, loaded.measured, facts)
     nodes, run = reader.list(NODES), secrets.token_hex(3)
     found: list[FoundTarget] = []
     problems: list[Problem] = []
     for name in wanted or pools:
         target = _build_target(inventories[name], loaded, image, namespace, run, on_cpu=on_cpu)
         target = replace(target, priority_class=priority_class)
-        here = find_nodes(pools[name], nodes, known, on_cpu=on_cpu)
+        here = find_nodes(pools[name], nodes, facts, on_cpu=on_cpu)
         if not here:
             problems.append(_explain_no_node(name, loaded, reader.name, len(nodes)))
         elif inventories[name].partitioning and not on_cpu:
@@ -115,14 +115,14 @@ def list_images(loaded: LoadedFleet, cluster: str, image: str) -> list[str]:
     return sorted({name_worker_image(loaded.fleet, name) for name in pools} | ({image} if image else set()))
 
 
-def list_jobs(targets: Sequence[FoundTarget], timeout_s: float, catalog: Catalog) -> list[dict[str, object]]:
+def list_jobs(targets: Sequence[FoundTarget], timeout_s: float, facts: Catalog) -> list[dict[str, object]]:
     """Return the Jobs that a probe would create."""
     jobs = []
     for target, nodes in targets:
         usable = [node for node in nodes if not node.why_not]
         jobs += [build_node_job(target, node.name, node.gpus, round(timeout_s)) for node in usable]
         pairs = list_pairs([node.name for node in usable])
-        jobs += [build_pair_job(target, pair, catalog, round(timeout_s)) for pair in pairs]
+        jobs += [build_pair_job(target, pair, facts, round(timeout_s)) for pair in pairs]
     return jobs
 
 

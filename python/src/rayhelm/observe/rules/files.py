@@ -45,7 +45,7 @@ def _files(rendered: Rendered) -> Iterator[tuple[str, str]]:
     for release in rendered.releases:
         if not isinstance(release.values, PlatformValues):
             continue
-        rules = build_prometheus_rules(release.cluster, rendered.plan, rendered.loaded, rendered.values)
+        rules = build_prometheus_rules(release.cluster, rendered.plan, rendered.loaded.fleet, rendered.values)
         if rules.kind == "None":
             continue
         values = release.values.model_copy(update={"prometheus_rules": rules.model_copy(update={"kind": "ConfigMap"})})

@@ -6,7 +6,8 @@ from math import ceil
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.plan import ModelPlan
 
@@ -41,21 +42,21 @@ def plan_ingress_workers(models: Sequence[ModelPlan]) -> IngressWorkersPlan | No
     return IngressWorkersPlan(min_workers=smallest, max_workers=max(smallest, ceil(most / REPLICAS_PER_WORKER)))
 
 
-def check_reachable(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> None:
+def check_reachable(models: Mapping[str, ModelPlan], fleet: Fleet) -> None:
     """Raise FleetError if a service could be without any replica: a worker accepts requests only while it has one, and
     the head none."""
-    if problems := list(_find_unreachable(models, loaded)):
+    if problems := list(_find_unreachable(models, fleet)):
         raise FleetError(problems)
 
 
-def _find_unreachable(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[Problem]:
+def _find_unreachable(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[Problem]:
     for service in dict.fromkeys(plan.service for plan in models.values()):
         members = [plan for plan in models.values() if plan.service == service]
         if any(plan.min_replicas or count_ingress_replicas(plan)[1] for plan in members):
             continue
         for plan in members:
-            yield loaded.document.problem(
-                ("models", loaded.fleet.part_of(plan.model) or plan.model, "replicas"),
+            yield problem_at(
+                ("models", fleet.part_of(plan.model) or plan.model, "replicas"),
                 f"`min` is 0, and `{plan.model}` is an application of its own: without a replica no worker of service"
                 f" `{service}` accepts requests, so none would start it again",
                 Fix("", {"min": 1, "max": plan.max_replicas}, "or a `service` with a model that vLLM serves"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.tenants import Service
 from rayhelm.planner.access.ingress import plan_ingress_workers
 from rayhelm.planner.placement.inventory import PoolInventory
@@ -17,23 +17,23 @@ Devices = dict[tuple[str, str], int]
 
 
 def plan_services(
-    models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
+    models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet
 ) -> dict[str, ServicePlan]:
     members: dict[str, list[ModelPlan]] = {}
     for plan in models.values():
         members.setdefault(plan.service, []).append(plan)
     free, used = _count_owned(inventories)
     return {
-        name: _plan_service(name, members[name], used.get(name, {}), free, inventories, loaded)
-        for name in loaded.fleet.service_names
+        name: _plan_service(name, members[name], used.get(name, {}), free, inventories, fleet)
+        for name in fleet.service_names
     }
 
 
-def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
+def warn_missing_images(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Yield warnings: an application beside vLLM must be in the image of its cluster, because any node may import
     it."""
     for plan in models.values():
-        if get_task(plan.task).server == "application" and not loaded.fleet.clusters[plan.cluster].image:
+        if get_task(plan.task).server == "application" and not fleet.clusters[plan.cluster].image:
             yield (
                 f"the default image does not contain the application that serves `{plan.model}`. Set `image` of"
                 f" cluster `{plan.cluster}` to one that does"
@@ -41,12 +41,12 @@ def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) ->
 
 
 def warn_gated_models(
-    model_specs: Iterable[ResolvedModelSpec], models: Mapping[str, ModelPlan], loaded: LoadedFleet
+    model_specs: Iterable[ResolvedModelSpec], models: Mapping[str, ModelPlan], fleet: Fleet
 ) -> Iterator[str]:
     """Yield warnings: gated models that the download Job may not read."""
     for model_spec in model_specs:
         plan = models[model_spec.name]
-        if model_spec.model.needs_token and not loaded.fleet.clusters[plan.cluster].weights.hub_token:
+        if model_spec.model.needs_token and not fleet.clusters[plan.cluster].weights.hub_token:
             yield (
                 f"{plan.source} is gated and cluster `{plan.cluster}` has no `weights.hubToken`: the download would"
                 " fail, and the workers would wait for it"
@@ -79,15 +79,15 @@ def _plan_service(
     devices: Devices,
     free: Devices,
     inventories: Mapping[str, PoolInventory],
-    loaded: LoadedFleet,
+    fleet: Fleet,
 ) -> ServicePlan:
-    declared = loaded.fleet.services.get(name) or Service()
+    declared = fleet.services.get(name) or Service()
     upgrade, because = _choose_upgrade(declared, devices, free, inventories)
     pools = dict.fromkeys(pool for pool, _ in devices)
     used = sum(count_service_gpus(name, inventories[pool]) for pool in pools)
     return ServicePlan(
         cluster=members[0].cluster,
-        namespace=loaded.fleet.namespace_of(name),
+        namespace=fleet.namespace_of(name),
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
         gpus=used,

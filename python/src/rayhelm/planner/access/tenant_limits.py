@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import Fix, FleetError
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.access.services import count_service_gpus
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import Plan
@@ -22,11 +23,11 @@ def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
             )
 
 
-def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], loaded: LoadedFleet) -> None:
+def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], fleet: Fleet) -> None:
     """Raise FleetError if services use more GPUs than their tenant may. Whole GPUs count, as in the ResourceQuota."""
     problems = []
-    for name, tenant in loaded.fleet.tenants.items():
-        services = [service for service, declared in loaded.fleet.services.items() if declared.tenant == name]
+    for name, tenant in fleet.tenants.items():
+        services = [service for service, declared in fleet.services.items() if declared.tenant == name]
         used = sum(count_service_gpus(service, inventory) for service in services for inventory in inventories.values())
         if tenant.gpus is None or used <= tenant.gpus:
             continue
@@ -34,7 +35,7 @@ def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], loade
             f"{model.model} {model.gpus:g}" for model in plan.models.values() if model.service in services
         )
         problems.append(
-            loaded.document.problem(
+            problem_at(
                 ("tenants", name, "gpus"),
                 f"the services of tenant `{name}` use {used} GPU{'s' if used != 1 else ''} ({parts}), and its limit"
                 f" is {tenant.gpus:g}",

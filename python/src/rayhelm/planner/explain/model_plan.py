@@ -142,7 +142,7 @@ def _build_stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[
 
 
 def _compute_cache_gib(result: MemoryResult, block: int) -> float:
-    """Return every stage has as many blocks as the weakest one."""
+    """Return the KV cache of a stage, GiB. Every stage has as many blocks as the weakest one."""
     return result.blocks * block / 2**30
 
 

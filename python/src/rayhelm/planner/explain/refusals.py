@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
 
-from rayhelm.errors import Fix, Problem
+from rayhelm.errors import Fix, Problem, Rewrite
 from rayhelm.facts import Catalog
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.explain.more_nodes import add_nodes, find_largest_host
 from rayhelm.planner.explain.several_pools import advise_several_pools
 from rayhelm.planner.memory.fit import Fit, fit
@@ -40,25 +41,25 @@ def report_no_fit(
     model_spec: ResolvedModelSpec,
     pools: Sequence[PoolInventory],
     rejected: Sequence[RejectedSplit],
-    loaded: LoadedFleet,
-    known: Catalog,
+    fleet: Fleet,
+    facts: Catalog,
 ) -> Problem:
     """Return the problem of a model that fits no pool, with the reason of each pool and what would fit."""
     path = _find_path(model_spec)
     if not rejected:
-        return _report_no_split(model_spec, pools, path, loaded)
+        return _report_no_split(model_spec, pools, path, fleet)
     if model_spec.separates_prefill:
         rejected = [each for each in rejected if not each.short_gib] or rejected
     nearest = min(rejected, key=_measure_distance)
     reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _find_best_of_each_pool(rejected).items())
-    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
+    name = fleet.part_of(model_spec.name) or model_spec.name
     where = "does not fit in one of its `pools`" if model_spec.declared.pools else "fits in no pool"
     message = f"model `{name}` ({model_spec.model.id}) {where}. {reasons}"
-    first, *others = _list_split_fixes(model_spec, nearest.split, loaded, known)
-    return loaded.document.problem(path, message, first, alternatives=others)
+    first, *others = _list_split_fixes(model_spec, nearest.split, facts)
+    return problem_at(path, message, first, alternatives=others)
 
 
-def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
+def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fleet: Fleet) -> Problem:
     """Return the problem of a model that would fit, but has too few free GPUs left for its replicas."""
     best = max(
         found,
@@ -69,14 +70,14 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
     replicas = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
     is_pinned = model_spec.declared.replicas is not None or (pin and pin.prefill)
     load = "" if is_pinned else " for the planned load"
-    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
+    name = fleet.part_of(model_spec.name) or model_spec.name
     message = (
         f"model `{name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
     first, *others = [*advise_several_pools(model_spec, found), *_list_capacity_fixes(model_spec, best, possible)]
-    return loaded.document.problem(("models", model_spec.name), message, first, alternatives=others)
+    return problem_at(("models", model_spec.name), message, first, alternatives=others)
 
 
 def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
@@ -93,9 +94,7 @@ def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possibl
         yield Fix("replicas", possible, "requests will queue at the planned load")
 
 
-def _list_split_fixes(
-    model_spec: ResolvedModelSpec, split: ModelSplit, loaded: LoadedFleet, known: Catalog
-) -> list[Fix]:
+def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: Catalog) -> list[Fix]:
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
@@ -103,7 +102,7 @@ def _list_split_fixes(
         keys = {"tensor": split.tp} if pin and pin.tensor else {}
         why = "each replica then computes prompts and answers"
         together = Fix(f"{root}.parallelism", keys, why) if keys else Fix.removal(f"{root}.parallelism", why)
-        return [*_remove_pipeline(model_spec, split, root, loaded), together]
+        return [*_remove_pipeline(model_spec, split, root), together]
     if pin and (pin.expert or split.dp > 1) and _is_refused(model_spec, split):
         return [_find_expert_split(model_spec, split, root)]
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
@@ -114,16 +113,16 @@ def _list_split_fixes(
     if model_spec.utilization(1.0, seen) > seen:
         return [Fix(f"{root}.engine", {"gpu_memory_utilization": floor(seen * 90) / 100}, "or leave it out")]
     share = model_spec.declared.gpu_fraction or 1.0
-    found = _order_fixes(_fit_share(share, model_spec, split, known), split)
+    found = _order_fixes(_fit_share(share, model_spec, split, facts), split)
     if share == 1:
-        return [_convert(fix, split, model_spec, loaded) for fix in found]
+        return [_convert(fix, split, model_spec) for fix in found]
     # A part of a GPU is never split over several, so these fixes need the whole one.
     kept = [fix for fix in found if not _MORE_GPUS & fix.settings.keys()]
-    fixes = [_convert(fix, split, model_spec, loaded) for fix in kept]
-    whole = _fit_share(1.0, model_spec, split, known)
+    fixes = [_convert(fix, split, model_spec) for fix in kept]
+    whole = _fit_share(1.0, model_spec, split, facts)
     if whole.fits:
         return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
-    more = [_convert(fix, split, model_spec, loaded) for fix in _order_fixes(whole, split) if fix not in kept]
+    more = [_convert(fix, split, model_spec) for fix in _order_fixes(whole, split) if fix not in kept]
     return [*fixes, *(replace(fix, replaces=None if fix.command else f"{root}.gpuFraction") for fix in more)]
 
 
@@ -132,7 +131,7 @@ def _order_fixes(answer: Fit, split: ModelSplit) -> list[FitFix]:
     return sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
 
 
-def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> Fit:
+def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, facts: Catalog) -> Fit:
     """Return the memory of a split with this share of each GPU."""
     seen = split.gpu.memory_seen
     return fit(
@@ -147,22 +146,24 @@ def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, k
         expert_parallel=split.has_expert_parallel,
         dp=split.dp,
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
-        catalog=known,
+        facts=facts,
     )
 
 
-def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str, loaded: LoadedFleet) -> Iterator[Fix]:
+def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Iterator[Fix]:
     """Yield the same parallelism without pipeline stages, if only they prevent prefill and decode on different
     replicas."""
     single = replace(split, pp=1, nodes=1, partition=None, gpus=split.gpus[:1], hosts=split.hosts[:1])
     if split.pp == 1 or find_transfer_error(model_spec, single):
         return
-    declared = loaded.document.value(("models", model_spec.name, "parallelism"))
-    keys = {key: value for key, value in declared.items() if key not in ("pipeline", "layers")}
-    yield Fix(f"{root}.parallelism", keys, "without pipeline stages")
+    without = Rewrite(
+        ("models", model_spec.name, "parallelism"),
+        lambda written: {key: value for key, value in written.items() if key not in ("pipeline", "layers")},
+    )
+    yield Fix(f"{root}.parallelism", why="without pipeline stages", rewrite=without)
 
 
-def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, loaded: LoadedFleet) -> Fix:
+def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec) -> Fix:
     """Return the settings of `fit` as a key of the fleet file; as a larger pool, if the pool lacks the GPUs."""
     root = f"/models.{model_spec.name}"
     gpu = found.settings.get("gpu")
@@ -176,8 +177,9 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, lo
         return Fix(command="rayhelm catalog models", why=found.why)
     lacking, inventory = _describe_missing_gpus(found, split), split.inventory
     if lacking and inventory.is_uniform and not inventory.partitioning and not model_spec.declared.parallelism:
-        declared = loaded.document.value(("pools", inventory.name))
-        return Fix(f"/pools.{inventory.name}", {**declared, **_enough_nodes(found, split)}, f"{found.why}; {lacking}")
+        nodes = _enough_nodes(found, split)
+        larger = Rewrite(("pools", inventory.name), lambda written: {**written, **nodes})
+        return Fix(f"/pools.{inventory.name}", why=f"{found.why}; {lacking}", rewrite=larger)
     keys = [(*_FLEET_KEYS[name], value) for name, value in found.settings.items()]
     key, below, value = keys[0]
     if not below:
@@ -243,10 +245,10 @@ def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: s
 
 
 def _report_no_split(
-    model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], loaded: LoadedFleet
+    model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], fleet: Fleet
 ) -> Problem:
     """Return the problem of pins that need more GPUs or hosts than any pool has, so that no split was tried."""
-    name = loaded.fleet.part_of(model_spec.name) or model_spec.name
+    name = fleet.part_of(model_spec.name) or model_spec.name
     root, pin = f"/models.{name}", model_spec.declared.parallelism
     if not pools:
         key = "pools" if model_spec.declared.pools else "pool"
@@ -254,7 +256,7 @@ def _report_no_split(
             f"model `{name}` is pinned to a pool of another cluster than its service, or than another"
             " model with the same served name"
         )
-        return loaded.document.problem(path, message, Fix.removal(f"{root}.{key}", "or change `service`"))
+        return problem_at(path, message, Fix.removal(f"{root}.{key}", "or change `service`"))
     experts = " with expert parallelism" if pin and pin.expert else ""
     ranks = f"DP {pin.data} x " if pin and pin.data and pin.data > 1 else ""
     split = f"{ranks}TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
@@ -266,7 +268,7 @@ def _report_no_split(
     most = max(find_largest_host(pool) for pool in pools)
     keys = {"tensor": 1, "data": min(pin.data, most)} if ranks and pin and pin.data else {"tensor": most}
     fix = Fix(f"{root}.parallelism", keys, "or remove `parallelism`: the planner then chooses")
-    return loaded.document.problem(path, message, fix)
+    return problem_at(path, message, fix)
 
 
 def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:

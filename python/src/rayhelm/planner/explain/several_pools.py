@@ -5,8 +5,8 @@ from itertools import permutations
 from math import ceil, floor, log10
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import Replicas
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.explain.more_nodes import add_nodes
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
@@ -62,13 +62,11 @@ def _list_combinations(
             yield (round(price, 6), pools), pools, counts
 
 
-def report_no_room_together(
-    model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], left: float, loaded: LoadedFleet
-) -> Problem:
+def report_no_room_together(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], left: float) -> Problem:
     """Return the problem of a model whose `pools` have too few free GPUs together, or none in one of them. `left`: load
     that has no room."""
     if not all(room.replicas for room in rooms):
-        return _report_full_pool(model_spec, rooms, loaded)
+        return _report_full_pool(model_spec, rooms)
     pinned, load = model_spec.declared.replicas is not None, rooms[0].load
     unit = "replicas" if pinned else "requests/s"
     have = "; ".join(_describe_room(room, pinned) for room in rooms)
@@ -77,10 +75,10 @@ def report_no_room_together(
         f" them: {have}"
     )
     first, *others = _list_fixes(model_spec, rooms, left)
-    return loaded.document.problem(("models", model_spec.name, "pools"), message, first, alternatives=others)
+    return problem_at(("models", model_spec.name, "pools"), message, first, alternatives=others)
 
 
-def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], loaded: LoadedFleet) -> Problem:
+def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom]) -> Problem:
     full = next(room for room in rooms if not room.replicas)
     name = full.candidate.split.inventory.name
     others = [pool for pool in model_spec.declared.pools if pool != name]
@@ -90,7 +88,7 @@ def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], 
     if spare and possible:
         message += f". It has room for {possible} in all, and `slo.capacityAvailability` needs {spare} more as spare"
     more = add_nodes(full.candidate, 1 + spare - possible)
-    return loaded.document.problem(("models", model_spec.name, "pools"), message, without, alternatives=[more])
+    return problem_at(("models", model_spec.name, "pools"), message, without, alternatives=[more])
 
 
 def _describe_room(room: PoolRoom, pinned: bool) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import ceil
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import Slo
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 
@@ -15,7 +15,7 @@ Missed = tuple[ResolvedModelSpec, Sequence[Candidate]]
 _MEANINGS = {"ttft": "time to first token", "tpot": "time per output token"}
 
 
-def report_unreachable_slo(missed: Sequence[Missed], loaded: LoadedFleet) -> list[Problem]:
+def report_unreachable_slo(missed: Sequence[Missed]) -> list[Problem]:
     """Return one problem for each objective that the best split misses, with the figure that it reaches.
 
     `missed`: a model, or its parts on several pools, each with all splits that fit; all of them miss an objective.
@@ -33,7 +33,7 @@ def report_unreachable_slo(missed: Sequence[Missed], loaded: LoadedFleet) -> lis
         for _, other in others:
             message += f"; in pool `{other.split.inventory.name}` {_write(_get_alone(other, name))}"
         path = ("models", slowest.name, "slo", name)
-        problems.append(loaded.document.problem(path, message, _fix(candidate, name)))
+        problems.append(problem_at(path, message, _fix(candidate, name)))
     return problems
 
 

@@ -107,7 +107,7 @@ def fit(
     vllm_version: str | None = None,
     share: float = 1.0,
     partition: tuple[int, ...] | None = None,
-    catalog: Catalog | None = None,
+    facts: Catalog | None = None,
 ) -> Fit:
     """Compute the memory of `model` on `gpus` (one kind for all stages, or one per stage).
 
@@ -151,7 +151,7 @@ def fit(
         return _build_bare_fit(config, errors[0], fixes, unknown)
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
         return _build_bare_fit(config, unknown[0], list_split_fixes(config), unknown)
-    answer = _answer(evaluate(config), unknown, catalog)
+    answer = _answer(evaluate(config), unknown, facts)
     return _withdraw(answer, config, vllm_version) if vllm_version and is_older_than_measured(vllm_version) else answer
 
 
@@ -183,7 +183,7 @@ def _withdraw(answer: Fit, config: EngineConfig, version: str) -> Fit:
     )
 
 
-def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
+def _answer(result: MemoryResult, unknown: tuple[str, ...], facts: Catalog | None) -> Fit:
     config, weakest = result.config, result.weakest
     bare = config.model.engine == "custom"
     answer = _build_bare_fit(config, "", (), unknown)
@@ -193,7 +193,7 @@ def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | N
             "fits": result.fits,
             "tight": tight,
             "reason": explain_custom_engine(result) if bare else explain_fit(result, tight=tight),
-            "fixes": () if result.fits else list_fixes(result, catalog),
+            "fixes": () if result.fits else list_fixes(result, facts),
             "weights_gib_per_gpu": weakest.weights / GIB,
             "activation_gib": None if bare else weakest.activation / GIB,
             "non_torch_gib": None if bare else weakest.non_torch / GIB,

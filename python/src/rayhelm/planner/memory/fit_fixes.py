@@ -38,12 +38,12 @@ class FitFix(Closed):
         return "   # ".join(part for part in (text, self.why) if part)
 
 
-def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, ...]:
+def list_fixes(result: MemoryResult, facts: Catalog | None) -> tuple[FitFix, ...]:
     """Return the settings that fit, the cheapest first; at least one entry. `catalog`: where to look for checkpoints
     and GPUs."""
     found = [*_list_engine_fixes(result), *_split_fixes(result.config)]
-    if catalog:
-        found += [*_list_smaller_checkpoints(result.config, catalog), *_list_larger_gpus(result.config, catalog)]
+    if facts:
+        found += [*_list_smaller_checkpoints(result.config, facts), *_list_larger_gpus(result.config, facts)]
     none = "no setting, split or GPU that was tried holds the model: use a smaller model or fewer bits per weight"
     return tuple(found) or (FitFix(why=none),)
 
@@ -121,10 +121,10 @@ def _list_uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
             return
 
 
-def _list_smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+def _list_smaller_checkpoints(config: EngineConfig, facts: Catalog) -> Iterator[FitFix]:
     """Yield the same model with fewer bits per weight, the largest that fits."""
     size = count_weights(config.model).bytes
-    for model in _group_checkpoints(catalog).get(_get_base_name(config.model), ()):
+    for model in _group_checkpoints(facts).get(_get_base_name(config.model), ()):
         if count_weights(model).bytes >= size:
             continue
         smaller = replace(config, model=model, context=min(config.context, model.max_context))
@@ -135,25 +135,25 @@ def _list_smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterato
             return
 
 
-def _list_larger_gpus(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+def _list_larger_gpus(config: EngineConfig, facts: Catalog) -> Iterator[FitFix]:
     """Yield the smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
-    by_size = _sort_gpus_by_size(catalog)
+    by_size = _sort_gpus_by_size(facts)
     found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(config, gpu, config.tp, config.pp)))
     if found < len(by_size):
         yield FitFix(settings={"gpu": by_size[found].id}, why=f"{by_size[found].usable_gib:.0f} GiB")
 
 
 @cache
-def _sort_gpus_by_size(catalog: Catalog) -> tuple[GpuKind, ...]:
-    known = [gpu for gpu in catalog.gpus() if gpu.usable_gib and gpu.engine == "vllm" and not gpu.unified_memory]
+def _sort_gpus_by_size(facts: Catalog) -> tuple[GpuKind, ...]:
+    known = [gpu for gpu in facts.gpus() if gpu.usable_gib and gpu.engine == "vllm" and not gpu.unified_memory]
     return tuple(sorted(known, key=lambda gpu: (gpu.usable_gib or 0.0, gpu.price.on_demand or float("inf"))))
 
 
 @cache
-def _group_checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
+def _group_checkpoints(facts: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
     """Return checkpoints of one model that differ in bits per weight, by common name, the largest first."""
     found: dict[str, list[Checkpoint]] = {}
-    for model in catalog.models():
+    for model in facts.models():
         found.setdefault(_get_base_name(model), []).append(model)
     return {base: tuple(sorted(models, key=lambda m: -count_weights(m).bytes)) for base, models in found.items()}
 

@@ -8,8 +8,8 @@ from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.mig import MigTable
 from rayhelm.facts.parts import make_time_slice
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import Pool, Sharing
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["GpuPartitioning", "partition_gpus", "rename_parts", "rename_resource"]
 
@@ -46,7 +46,7 @@ def rename_parts(partitioning: GpuPartitioning | None, pool: Pool) -> GpuPartiti
     )
 
 
-def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, known: Catalog) -> GpuPartitioning | None:
+def partition_gpus(name: str, pool: Pool, gpu: GpuKind, facts: Catalog) -> GpuPartitioning | None:
     """Return the parts of a pool's GPUs; None if they stay whole. Raises FleetError for parts that a GPU does not
     have."""
     sharing = pool.sharing
@@ -55,23 +55,21 @@ def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, kno
     path = ("pools", name, "sharing")
     try:
         if sharing.layout or sharing.isolation == "hardware":
-            return _partition_by_mig(sharing, gpu, known)
+            return _partition_by_mig(sharing, gpu, facts)
         return _partition_by_time(sharing, gpu)
     except FleetError as error:
         raise FleetError(
             [
-                loaded.document.problem(
-                    (*path, problem.path), problem.message, problem.fix, alternatives=problem.alternatives
-                )
+                problem_at((*path, problem.path), problem.message, problem.fix, alternatives=problem.alternatives)
                 for problem in error.problems
             ]
         ) from None
 
 
-def _partition_by_mig(sharing: Sharing, gpu: GpuKind, known: Catalog) -> GpuPartitioning:
-    table, shares = known.mig(gpu), sharing.shares or 0
+def _partition_by_mig(sharing: Sharing, gpu: GpuKind, facts: Catalog) -> GpuPartitioning:
+    table, shares = facts.mig(gpu), sharing.shares or 0
     if table is None:
-        with_mig = ", ".join(other.id for other in known.gpus() if other.mig)
+        with_mig = ", ".join(other.id for other in facts.gpus() if other.mig)
         message = f"{gpu.id} has no MIG: the hardware cannot isolate its users. GPUs with MIG: {with_mig}"
         if sharing.layout:
             slices = Fix("..", {"shares": max(2, sum(sharing.layout.values()))}, "time slices, without isolation")
@@ -81,14 +79,14 @@ def _partition_by_mig(sharing: Sharing, gpu: GpuKind, known: Catalog) -> GpuPart
         )
     if sharing.layout:
         _check_layout(sharing.layout, table, gpu)
-        return _build_instances(sharing.layout, gpu, known, "`layout` is set in the fleet file")
+        return _build_instances(sharing.layout, gpu, facts, "`layout` is set in the fleet file")
     profile = table.parts(shares)
     if profile is None:
         most = max(table.most(profile) for profile in table.profiles)
         message = f"{shares} shares, and {gpu.id} has at most {most} MIG instances"
         raise FleetError(Problem(message, path="shares", fix=Fix(value=most)))
     because = f"`isolation: hardware` is set, and {profile} is the largest MIG profile of which {shares} fit"
-    return _build_instances({profile: shares}, gpu, known, because)
+    return _build_instances({profile: shares}, gpu, facts, because)
 
 
 def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> None:
@@ -125,9 +123,9 @@ def _find_largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[
     return kept
 
 
-def _build_instances(layout: Mapping[str, int], gpu: GpuKind, known: Catalog, because: str) -> GpuPartitioning:
+def _build_instances(layout: Mapping[str, int], gpu: GpuKind, facts: Catalog, because: str) -> GpuPartitioning:
     """Return the price of a GPU is divided by memory, so that all its instances together cost as much as the GPU."""
-    parts = [(known.gpu(f"{gpu.id}/{profile}"), count) for profile, count in layout.items()]
+    parts = [(facts.gpu(f"{gpu.id}/{profile}"), count) for profile, count in layout.items()]
     whole = sum(part.part * count for part, count in parts)
     priced = tuple((part.model_copy(update={"part": part.part / whole}), count) for part, count in parts)
     return GpuPartitioning(priced, dict(layout), 0, because)

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, Rewrite
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.pools import Pool
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.placement.gpu_partitioning import (
     GpuPartitioning,
@@ -125,13 +127,13 @@ class PoolInventory:
         return find_gpu_price(host.gpu, self.pool)[0]
 
 
-def build_inventories(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolInventory]:
+def build_inventories(fleet: Fleet, measured: FleetMeasurements | None, facts: Catalog) -> dict[str, PoolInventory]:
     """Resolve every pool. Raises FleetError with all unknown GPUs and networks."""
     problems: list[Problem] = []
     inventories = {}
-    for name, pool in loaded.fleet.pools.items():
+    for name, pool in fleet.pools.items():
         try:
-            inventories[name] = _build_inventory(name, pool, loaded, catalog)
+            inventories[name] = _build_inventory(name, pool, fleet, measured, facts)
         except FleetError as error:
             problems += error.problems
     if problems:
@@ -139,11 +141,11 @@ def build_inventories(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolIn
     return inventories
 
 
-def warn_ambiguous_gpus(loaded: LoadedFleet, catalog: Catalog) -> Iterator[str]:
+def warn_ambiguous_gpus(fleet: Fleet, facts: Catalog) -> Iterator[str]:
     """Yield warnings: names of GPUs that several boards have, with the board that the plan counts with."""
-    for name, pool in loaded.fleet.pools.items():
+    for name, pool in fleet.pools.items():
         for written in dict.fromkeys([pool.gpu, *(host.gpu for host in pool.hosts)]):
-            if written and (explained := catalog.explain_gpu_name(written)):
+            if written and (explained := facts.explain_gpu_name(written)):
                 yield f"pool `{name}`: {explained}"
 
 
@@ -159,12 +161,14 @@ def warn_unknown_prices(inventories: Iterable[PoolInventory]) -> Iterator[str]:
                 )
 
 
-def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolInventory:
+def _build_inventory(
+    name: str, pool: Pool, fleet: Fleet, measured: FleetMeasurements | None, facts: Catalog
+) -> PoolInventory:
     path = ("pools", name)
     hosts, partitioning = [], None
     if pool.gpu:
-        gpu = _find_gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
-        partitioning = rename_parts(partition_gpus(name, pool, gpu, loaded, catalog), pool)
+        gpu = _find_gpu(pool.gpu, (*path, "gpu"), facts)
+        partitioning = rename_parts(partition_gpus(name, pool, gpu, facts), pool)
         gpu = rename_resource(gpu, pool)
         hosts = [
             HostInventory(f"{name}-{index}", part, (pool.gpus_per_node or 1) * count)
@@ -172,38 +176,38 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
             for part, count in (partitioning.parts if partitioning else ((gpu, 1),))
         ]
     for index, host in enumerate(pool.hosts):
-        gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
+        gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), facts)
         hosts.append(HostInventory(host.name or f"{name}-{index}", rename_resource(gpu, pool), host.gpus))
-    _check_vendors(path, pool, hosts, loaded)
+    _check_vendors(path, hosts)
     prices = {find_gpu_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "the hosts have different prices")
-    network = _find_network(pool.network, (*path, "network"), loaded, catalog)
+    network = _find_network(pool.network, (*path, "network"), fleet, facts)
     inventory = PoolInventory(name, pool, hosts, network, price, source, partitioning)
-    if measurement := find_measurement(name, inventory.gpu_name, loaded):
+    if measurement := find_measurement(name, inventory.gpu_name, measured):
         inventory.network = measure_network(network, measurement)
         if pool.gpu and not partitioning:
             inventory.hosts = [replace(host, gpu=measure_gpu(host.gpu, measurement)) for host in hosts]
     return inventory
 
 
-def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> GpuKind:
+def _find_gpu(name: str, path: tuple[str | int, ...], facts: Catalog) -> GpuKind:
     if "/" in name:
         message = f"{name} is a part of a GPU, and a pool lists whole GPUs; `sharing` partitions them"
         fix = Fix(value=name.partition("/")[0], why="and, for example, `sharing: {shares: 2}`")
-        raise FleetError(loaded.document.problem(path, message, fix))
+        raise FleetError(problem_at(path, message, fix))
     try:
-        return catalog.gpu(name)
+        return facts.gpu(name)
     except FleetError as error:
-        raise FleetError([_locate(problem, path, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate(problem, path) for problem in error.problems]) from None
 
 
-def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> PoolNetwork:
-    if own := loaded.fleet.networks.get(name):
+def _find_network(name: str, path: tuple[str | int, ...], fleet: Fleet, facts: Catalog) -> PoolNetwork:
+    if own := fleet.networks.get(name):
         return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, True, own.measured, own.latency)
     try:
-        known = catalog.network(name)
+        known = facts.network(name)
     except FleetError as error:
-        raise FleetError([_locate(problem, path, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate(problem, path) for problem in error.problems]) from None
     line_rate = known.bandwidth_gbit_per_s / 8 if known.bandwidth_gbit_per_s else None
     # The latency of the internet is not known, so no replica is split over it.
     return PoolNetwork(
@@ -211,18 +215,21 @@ def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, c
     )
 
 
-def _locate(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(path, problem.message, problem.fix, alternatives=problem.alternatives)
+def _locate(problem: Problem, path: tuple[str | int, ...]) -> Problem:
+    return problem_at(path, problem.message, problem.fix, alternatives=problem.alternatives)
 
 
-def _check_vendors(path: tuple[str, ...], pool: Pool, hosts: list[HostInventory], loaded: LoadedFleet) -> None:
+def _check_vendors(path: tuple[str, ...], hosts: list[HostInventory]) -> None:
     """Raise FleetError if the hosts have GPUs of several vendors: a pool has one image, which is for one of them."""
     vendors = list(dict.fromkeys(host.gpu.vendor for host in hosts))
     if len(vendors) < 2:
         return
     first, *others = vendors
-    listed = loaded.document.value((*path, "hosts"))
-    kept = [item for item, host in zip(listed, hosts, strict=True) if host.gpu.vendor == first]
+    kept = Rewrite(
+        (*path, "hosts"),
+        lambda listed: [item for item, host in zip(listed, hosts, strict=True) if host.gpu.vendor == first],
+    )
     message = f"the hosts have GPUs of {' and '.join(vendors)}, and a pool has one image, which is for one vendor"
-    fix = Fix("", kept, f"and a pool of its own for the hosts with GPUs of {' and of '.join(others)}")
-    raise FleetError(loaded.document.problem((*path, "hosts"), message, fix))
+    why = f"and a pool of its own for the hosts with GPUs of {' and of '.join(others)}"
+    fix = Fix("", why=why, rewrite=kept)
+    raise FleetError(problem_at((*path, "hosts"), message, fix))

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rayhelm.facts.gpu import GpuKind
-from rayhelm.fleet.load import LoadedFleet
-from rayhelm.fleet.measurements import NodeMeasurement, PoolMeasurement
+from rayhelm.fleet.measurements import FleetMeasurements, NodeMeasurement, PoolMeasurement
 from rayhelm.planner.placement.pool_network import list_usable_pairs
 
 if TYPE_CHECKING:
@@ -19,9 +18,9 @@ SLOW_LINK_SHARE = 0.3
 """Part of its rate below which NVLink or Infinity Fabric is not in use: PCIe has at most a fifth of it."""
 
 
-def find_measurement(pool: str, gpu: str, loaded: LoadedFleet) -> PoolMeasurement | None:
+def find_measurement(pool: str, gpu: str, measured: FleetMeasurements | None) -> PoolMeasurement | None:
     """Return the measurement of a pool; None if there is none, or if the pool had other GPUs then."""
-    found = loaded.measured.pools.get(pool) if loaded.measured else None
+    found = measured.pools.get(pool) if measured else None
     return found if found and found.gpu == gpu else None
 
 
@@ -45,13 +44,13 @@ def measure_gpu(gpu: GpuKind, measurement: PoolMeasurement) -> GpuKind:
     return gpu.model_copy(update=update)
 
 
-def warn_measurements(loaded: LoadedFleet, inventories: "Iterable[PoolInventory]") -> Iterator[str]:
+def warn_measurements(measured: FleetMeasurements | None, inventories: "Iterable[PoolInventory]") -> Iterator[str]:
     """Yield what was measured and is not used, and nodes that are much slower than their data sheet."""
-    if not loaded.measured:
+    if not measured:
         return
     known = {inventory.name: inventory for inventory in inventories}
-    for name, measurement in loaded.measured.pools.items():
-        where = f"{loaded.measured.file}: pool `{name}`"
+    for name, measurement in measured.pools.items():
+        where = f"{measured.file}: pool `{name}`"
         if name not in known:
             yield f"{where} is not in the fleet file: its measurement is not used; remove it, or measure again"
         elif measurement.gpu != known[name].gpu_name:

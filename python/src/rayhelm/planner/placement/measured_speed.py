@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.speed.rows import MeasuredRow
@@ -20,13 +20,15 @@ def list_own_rows(model_spec: ResolvedModelSpec, shape: ReplicaShape) -> tuple[M
     )
 
 
-def warn_speed_measurements(loaded: LoadedFleet, model_specs: Iterable[ResolvedModelSpec]) -> Iterator[str]:
+def warn_speed_measurements(
+    measured: FleetMeasurements | None, model_specs: Iterable[ResolvedModelSpec]
+) -> Iterator[str]:
     """Yield the measurements of models that no plan of this fleet uses, and why."""
-    if not loaded.measured:
+    if not measured:
         return
     known = {each.name: each for each in model_specs}
-    for name, measurements in loaded.measured.models.items():
-        where = f"{loaded.measured.file}: model `{name}`"
+    for name, measurements in measured.models.items():
+        where = f"{measured.file}: model `{name}`"
         if name not in known:
             yield f"{where} is not in the fleet file: its measurements are not used; remove them"
             continue

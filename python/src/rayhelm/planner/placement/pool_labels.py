@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, Rewrite
 from rayhelm.facts.gpu import GpuKind
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
 
@@ -41,14 +42,12 @@ class _NodeKind:
         return f"`{self.name}` ({self.gpu.of or self.gpu.id})"
 
 
-def check_pool_labels(
-    plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
-) -> None:
+def check_pool_labels(plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet) -> None:
     """Raise FleetError for each used pool whose pods can start on nodes of another pool, or of another GPU."""
     used = {plan.pool for plan in plans.values()}
-    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, loaded)]
+    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, fleet)]
     problems = [
-        _build_problem(kind, rivals, loaded)
+        _build_problem(kind, rivals)
         for kind in kinds
         if kind.name in used and (rivals := [other for other in kinds if other is not kind and _can_start(kind, other)])
     ]
@@ -56,7 +55,7 @@ def check_pool_labels(
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _list_kinds(inventory: PoolInventory, loaded: LoadedFleet) -> Iterator[_NodeKind]:
+def _list_kinds(inventory: PoolInventory, fleet: Fleet) -> Iterator[_NodeKind]:
     """Yield one kind for equal hosts, or one for each GPU of different ones."""
     pool = inventory.pool
     by_gpu: dict[str, list[int]] = {}
@@ -67,7 +66,7 @@ def _list_kinds(inventory: PoolInventory, loaded: LoadedFleet) -> Iterator[_Node
         selectors = [set(pool.hosts[index].node_selector.items()) for index in indexes]
         common = dict(sorted(set.intersection(*selectors))) if selectors else {}
         gpu = hosts[0].gpu
-        is_labeled = loaded.fleet.clusters[pool.cluster].gpu_feature_discovery
+        is_labeled = fleet.clusters[pool.cluster].gpu_feature_discovery
         product = {_PRODUCT: gpu.product_label} if is_labeled and gpu.vendor == "nvidia" and gpu.product_label else {}
         spot = {"spot": pool.spot} if pool.spot else {}
         resources = frozenset(host.gpu.resource for host in hosts)
@@ -94,7 +93,7 @@ def _has_other_taint(kind: _NodeKind, other: _NodeKind) -> bool:
     return any((item.key, item.value) not in keys for item in other.pool.tolerations)
 
 
-def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind], loaded: LoadedFleet) -> Problem:
+def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> Problem:
     others = " and ".join(dict.fromkeys(rival.title for rival in rivals))
     resource = sorted(kind.resources & rivals[0].resources)[0]
     message = (
@@ -105,13 +104,17 @@ def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind], loaded: LoadedF
     within = any(rival.name == kind.name for rival in rivals)
     if not within:
         fix = Fix("nodeSelector", {**kind.pool.node_selector, **label}, why)
-        return loaded.document.problem(("pools", kind.name), message, fix)
-    hosts: list[dict[str, Any]] = list(loaded.document.value(("pools", kind.name, "hosts")))
-    labeled = [
-        {**host, "nodeSelector": {**(host.get("nodeSelector") or {}), **label}} if index in kind.hosts else host
-        for index, host in enumerate(hosts)
-    ]
-    return loaded.document.problem(("pools", kind.name, "hosts"), message, Fix("", labeled, why))
+        return problem_at(("pools", kind.name), message, fix)
+    path = ("pools", kind.name, "hosts")
+    labeled = Rewrite(
+        path, lambda hosts: [_label(host, label, index in kind.hosts) for index, host in enumerate(hosts)]
+    )
+    return problem_at(path, message, Fix("", why=why, rewrite=labeled))
+
+
+def _label(host: dict[str, Any], label: dict[str, str], is_of_kind: bool) -> dict[str, Any]:
+    """Return a host of the fleet file, with the label if it is of the kind."""
+    return {**host, "nodeSelector": {**(host.get("nodeSelector") or {}), **label}} if is_of_kind else host
 
 
 def _choose_label(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> tuple[dict[str, str], str]:

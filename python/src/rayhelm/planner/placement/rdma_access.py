@@ -7,25 +7,23 @@ Runs after all models are placed: replicas on one host do not use the network.
 from collections.abc import Iterator, Mapping
 
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
 
 __all__ = ["check_rdma_access"]
 
 
-def check_rdma_access(
-    plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
-) -> None:
+def check_rdma_access(plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory]) -> None:
     """Raise FleetError for each pool with a replica on several hosts whose `network` and `rdmaResource` disagree."""
     spanning = [plan for plan in plans.values() if plan.nodes_per_replica > 1 or plan.prefill_decode]
     by_pool = {plan.pool: plan for plan in sorted(spanning, key=lambda plan: plan.prefill_decode is not None)}
-    problems = [problem for pool, plan in by_pool.items() for problem in _check_pool(inventories[pool], plan, loaded)]
+    problems = [problem for pool, plan in by_pool.items() for problem in _check_pool(inventories[pool], plan)]
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _check_pool(inventory: PoolInventory, plan: ModelPlan, loaded: LoadedFleet) -> Iterator[Problem]:
+def _check_pool(inventory: PoolInventory, plan: ModelPlan) -> Iterator[Problem]:
     """Yield the contradictions of a pool. `plan`: a model that uses the network; one with prompts and answers on
     different replicas, if there is one, because it needs RDMA."""
     network, resource = inventory.network, inventory.pool.rdma_resource
@@ -35,7 +33,7 @@ def _check_pool(inventory: PoolInventory, plan: ModelPlan, loaded: LoadedFleet) 
         tcp = [Fix("", "ethernet-100g", "or another network without RDMA: the plan then counts with TCP")]
         if plan.prefill_decode:
             transfers, tcp = f"KV caches would move over TCP between the replicas of `{plan.model}`", []
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "network"),
             f"{network.name} is RDMA, and the pool has no `rdmaResource`: pods get no RDMA device, so {transfers}, and"
             " the plan would count with RDMA",
@@ -47,7 +45,7 @@ def _check_pool(inventory: PoolInventory, plan: ModelPlan, loaded: LoadedFleet) 
             alternatives=tcp,
         )
     if resource and not network.rdma:
-        yield loaded.document.problem(
+        yield problem_at(
             (*path, "rdmaResource"),
             f"pods get {resource}, so NCCL would use RDMA between the hosts of `{plan.model}`, and network"
             f" {network.name} of the plan is not RDMA",

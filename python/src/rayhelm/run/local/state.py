@@ -24,8 +24,6 @@ MAX_SOCKET_PATH = 107
 
 
 class EndpointModel(Closed):
-    """A model of the endpoint."""
-
     model: str
     task: str
     prefix: str
