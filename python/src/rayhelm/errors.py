@@ -6,11 +6,21 @@ RayhelmError
  └─ MissingError   3   a tool, package, cluster or machine feature is missing; says how to get it
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "Rewrite", "UsageError", "run_all"]
+__all__ = [
+    "Diagnostics",
+    "Fix",
+    "FleetError",
+    "MissingError",
+    "Problem",
+    "RayhelmError",
+    "Rewrite",
+    "UsageError",
+    "run_all",
+]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -202,18 +212,34 @@ class FleetError(RayhelmError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-def run_all(steps: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
-    """Run every step, and return the results by key. Raises one FleetError with the problems of all steps that failed,
-    so that a person sees them together."""
-    results: dict[Key, Value] = {}
-    problems: list[Problem] = []
-    for key, step in steps.items():
+class Diagnostics:
+    """Problems of a stage: its steps run to the end, so that a person sees all problems together."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        self.problems += [problem for problem in problems if problem not in self.problems]
+
+    def run(self, step: Callable[[], Value]) -> Value | None:
+        """Run a step, and return its result; None if it raised FleetError, whose problems are kept."""
         try:
-            results[key] = step()
+            return step()
         except FleetError as error:
-            problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
-        raise FleetError(problems)
+            self.add(error.problems)
+        return None
+
+    def check(self) -> None:
+        """Raise FleetError if there are problems."""
+        if self.problems:
+            raise FleetError(self.problems)
+
+
+def run_all(steps: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
+    """Run every step, and return the results by key. Raises one FleetError with the problems of all steps."""
+    found = Diagnostics()
+    results = {key: result for key, step in steps.items() if (result := found.run(step)) is not None}
+    found.check()
     return results
 
 

@@ -1,11 +1,10 @@
 """Overrides in the plan: what the fleet file sets in charts, and what has no effect."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.overrides import Override, list_overrides
-from rayhelm.planner.access.gateways import plan_gateways
 from rayhelm.planner.plan import ModelPlan, OverridePlan
 
 __all__ = ["plan_overrides", "warn_unused_overrides"]
@@ -20,20 +19,20 @@ def plan_overrides(fleet: Fleet) -> tuple[OverridePlan, ...]:
     )
 
 
-def warn_unused_overrides(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+def warn_unused_overrides(models: Mapping[str, ModelPlan], gateways: Container[str], fleet: Fleet) -> Iterator[str]:
     """Yield warnings about overrides of releases that are not rendered. They are not checked either."""
     for override in list_overrides(fleet):
-        if override.values and (why := _explain_unused(override, models, fleet)):
+        if override.values and (why := _explain_unused(override, models, gateways, fleet)):
             yield f"`{'.'.join(map(str, override.path))}` has no effect and was not checked: {why}"
 
 
-def _explain_unused(override: Override, models: Mapping[str, ModelPlan], fleet: Fleet) -> str:
+def _explain_unused(override: Override, models: Mapping[str, ModelPlan], gateways: Container[str], fleet: Fleet) -> str:
     """Return why no release has the values; empty if one has them."""
     if override.chart == "platform":
         used = override.name in {pool.cluster for pool in fleet.pools.values()}
         return "" if used else "the cluster has no pool"
     if override.chart == "gateway":
-        return "" if override.name in plan_gateways(models, fleet) else "the cluster has no gateway"
+        return "" if override.name in gateways else "the cluster has no gateway"
     if override.chart == "tenant":
         owns = any(service.tenant == override.name for service in fleet.services.values())
         return "" if owns else "the tenant owns no service, so it has no namespace"

@@ -80,13 +80,14 @@ def _build_plan(
         )
         for name, choice in placement.choices.items()
     }
+    gateways = plan_gateways(plans, fleet)
     plan = Plan(
         fleet=fleet.fleet,
         vllm_version=versions().vllm,
         models={name: plans[name] for name in fleet.models},
         services=plan_services(plans, inventories, fleet),
         tenants=plan_tenants(fleet),
-        gateways=plan_gateways(plans, fleet),
+        gateways=gateways,
         pools={name: _use(inventory) for name, inventory in inventories.items()},
         overrides=plan_overrides(fleet),
         warnings=(
@@ -97,8 +98,8 @@ def _build_plan(
             *warn_idle_shares(inventories.values()),
             *warn_missing_images(plans, fleet),
             *warn_gated_models(model_specs, plans, fleet),
-            *warn_access(plans, fleet),
-            *warn_unused_overrides(plans, fleet),
+            *warn_access(plans, gateways, fleet),
+            *warn_unused_overrides(plans, gateways, fleet),
             *warn_old_kubernetes(fleet),
         ),
     )

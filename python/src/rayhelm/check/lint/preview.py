@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.check.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
-from rayhelm.deploy.render.problems import find_problems_of_values
+from rayhelm.deploy.compose.fleet_values import preview_values
 from rayhelm.errors import Problem
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.plan import Plan
@@ -13,7 +13,7 @@ __all__ = ["preview_problems"]
 
 def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
     """Return all problems by line, so that the user can fix all of them at once."""
-    found = [*find_problems_of_values(plan, loaded), *_find_unpinned_models(loaded)]
+    found = [*preview_values(plan, loaded), *_find_unpinned_models(loaded)]
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 

@@ -8,23 +8,18 @@
 <fleet>/manifests/...                      Kubernetes objects under the same paths, with `--manifests`
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayhelm.deploy.compose.allow_lists import find_narrow_allow_lists
-from rayhelm.deploy.compose.gateway import build_gateways
-from rayhelm.deploy.compose.platform import build_platform_values
-from rayhelm.deploy.compose.ray_service import build_ray_service_values
-from rayhelm.deploy.compose.tenant import build_tenant_values
+from rayhelm.deploy.compose.fleet_values import compose_values
 from rayhelm.deploy.render.argocd import CHART as ARGOCD
 from rayhelm.deploy.render.argocd import ROOT_FILE, VALUES_FILE, build_argocd_values, build_root
-from rayhelm.deploy.render.problems import find_problems_of_values
 from rayhelm.deploy.render.releases import Release, build_releases
 from rayhelm.deploy.values.argocd import ArgocdValues
 from rayhelm.deploy.values.emit import dump_yaml, select_changed
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.tenant import TenantValues
-from rayhelm.errors import FleetError
 from rayhelm.fleet.load import LoadedFleet, load_fleet
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.plan import Plan
@@ -53,9 +48,9 @@ class Rendered:
 
     loaded: LoadedFleet
     plan: Plan
-    values: dict[str, RayServiceValues]
+    values: Mapping[str, RayServiceValues]
     """Values by service; the release has the name of the service."""
-    tenants: dict[tuple[str, str], TenantValues]
+    tenants: Mapping[tuple[str, str], TenantValues]
     """Values by cluster and tenant."""
     releases: tuple[Release, ...]
     """Releases of all charts in the order of their installation."""
@@ -80,20 +75,11 @@ def render_fleet(path: Path) -> Rendered:
 def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
     """Plan a fleet and build its values. Raises FleetError."""
     plan = plan_fleet(loaded)
-    try:
-        values = build_ray_service_values(plan, loaded)
-        platforms = build_platform_values(plan, loaded, values)
-        gateways = build_gateways(plan, loaded, values)
-        tenants = build_tenant_values(plan, loaded, values, gateways)
-    except FleetError:
-        raise FleetError(find_problems_of_values(plan, loaded)) from None
-    with loaded.document.joined():
-        if problems := tuple(find_narrow_allow_lists(plan, values, tenants, platforms)):
-            raise FleetError(problems)
-    releases = build_releases(loaded.fleet, plan, values, tenants, gateways, platforms)
+    values = compose_values(plan, loaded)
+    releases = build_releases(loaded.fleet, plan, values)
     with loaded.document.joined():
         argocd = build_argocd_values(loaded.fleet, releases)
-    return Rendered(loaded, plan, values, tenants, releases, argocd)
+    return Rendered(loaded, plan, values.services, values.tenants, releases, argocd)
 
 
 def build_files(rendered: Rendered) -> dict[str, str]:

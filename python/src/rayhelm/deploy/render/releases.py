@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rayhelm.deploy.compose.fleet_values import FleetValues
 from rayhelm.deploy.compose.gateway import RELEASE
 from rayhelm.deploy.compose.platform import NAMESPACE
 from rayhelm.deploy.compose.platform import RELEASE as PLATFORM
@@ -40,17 +41,14 @@ class Release:
 def build_releases(
     fleet: Fleet,
     plan: Plan,
-    services: Mapping[str, RayServiceValues],
-    tenants: Mapping[tuple[str, str], TenantValues],
-    gateways: Mapping[str, GatewayValues],
-    platforms: Mapping[str, PlatformValues],
+    values: FleetValues,
 ) -> tuple[Release, ...]:
-    """Build the releases. `services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
+    """Build the releases, in the order of their installation."""
     return (
-        *_build_platforms(fleet, platforms),
-        *_build_tenants(fleet, plan, tenants),
-        *_build_services(fleet, plan, services),
-        *_build_gateways(fleet, plan, gateways),
+        *_build_platforms(fleet, values.platforms),
+        *_build_tenants(fleet, plan, values.tenants),
+        *_build_services(fleet, plan, values.services),
+        *_build_gateways(fleet, plan, values.gateways),
     )
 
 

@@ -127,7 +127,7 @@ def _compute_shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
     return {model: max(1, round(100 * rate / max(rates.values()))) for model, rate in rates.items()}
 
 
-def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+def warn_access(models: Mapping[str, ModelPlan], gateways: Mapping[str, GatewayPlan], fleet: Fleet) -> Iterator[str]:
     """Yield warnings about models that cannot be called, or can be called without the gateway."""
     if not fleet.tenants:
         yield (
@@ -155,7 +155,6 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     yield from _find_reasons_without_effect(fleet)
     yield from _find_limits_below_load(models, fleet)
     yield from _find_shorter_contexts(models, fleet)
-    gateways = plan_gateways(models, fleet)
     yield from warn_remotes(gateways, fleet)
     for name in gateways:
         gateway = fleet.clusters[name].gateway
