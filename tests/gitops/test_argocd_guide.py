@@ -94,3 +94,13 @@ def test_guide_creates_no_object_that_git_does_not_have() -> None:
     assert "kubectl create" not in GUIDE
     for file in re.findall(r"kubectl apply -f (\S+)", GUIDE):
         assert file in ("acme/argocd/root.yaml", "stores/vault.yaml")
+
+
+def test_guide_waits_for_synced_before_healthy() -> None:
+    """Argo CD calls an Application Healthy before it has an object."""
+    waits = re.findall(
+        r"kubectl -n argocd wait (application/\S+) --for=jsonpath='\{.status.(sync|health).status\}'", GUIDE
+    )
+    healthy = [index for index, (_, field) in enumerate(waits) if field == "health"]
+    assert healthy
+    assert all((waits[index][0], "sync") in waits[:index] for index in healthy)
