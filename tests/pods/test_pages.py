@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pods.kit.cluster import Cluster
-from pods.kit.pages import restored, run_page
+from pods.kit.pages import PageRun, restored, run_page
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -24,9 +24,12 @@ def test_commands_of_the_page_lead_to_an_answered_request(
     cluster: Cluster, page: str, file: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with restored(cluster):
-        commands, answer = run_page(cluster, page, file, tmp_path)
-        as_written = sum(command.is_as_written for command in commands)
-        with capsys.disabled():
-            print(f"\n{page}: commands run as written: {as_written} of {len(commands)}")
-        assert answer["model"] == model
-        assert answer["choices"][0]["message"]["role"] == "assistant"
+        assert_answered(run_page(cluster, page, (file,), tmp_path), page, model, capsys)
+
+
+def assert_answered(run: PageRun, page: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    as_written = sum(command.is_as_written for command in run.commands)
+    with capsys.disabled():
+        print(f"\n{page}: commands run as written: {as_written} of {len(run.commands)}")
+    assert run.answer["model"] == model
+    assert run.answer["choices"][0]["message"]["role"] == "assistant"

@@ -1,4 +1,4 @@
-"""The commands of pages that a live test runs: their extraction, and the texts that it replaces."""
+"""The commands and files of pages that a live test runs: their extraction, and the texts that it replaces."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from shared.page_commands import Substitution, list_commands, read_substitutions, substitute
+from shared.page_commands import Substitution, list_commands, list_files, read_substitutions, substitute
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests/pods/substitutions.yaml"
@@ -32,6 +32,12 @@ kind: Namespace
      echo $name
    done
    ```
+
+   ```yaml
+   kind: Secret
+   metadata:
+     name: keys
+   ```
 """
 
 
@@ -46,6 +52,10 @@ def test_page_commands_are_the_statements_of_its_shell_blocks() -> None:
     assert secret.startswith("kubectl create secret generic keys \\\n  --from-literal=")
     assert loop.splitlines()[0] == "for name in a b; do"
     assert loop.splitlines()[-1].strip() == "done"
+
+
+def test_page_files_are_its_yaml_blocks_without_their_indentation() -> None:
+    assert list_files(PAGE) == ["kind: Namespace\n", "kind: Secret\nmetadata:\n  name: keys\n"]
 
 
 def test_block_that_bash_cannot_parse_is_refused() -> None:
@@ -64,8 +74,8 @@ def test_substitutions_of_one_command_add_up() -> None:
     assert command.run == "helm install a b --values d"
 
 
-def test_substitution_that_no_command_contains_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"docs/page.md: no command contains 'oci://b' \(no registry\)"):
+def test_substitution_that_nothing_contains_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"docs/page.md: nothing contains 'oci://b' \(no registry\)"):
         substitute(["helm install a oci://c"], [of_page("oci://b", "b")])
 
 
@@ -79,5 +89,7 @@ def test_substitution_without_a_reason_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", sorted({each.page for each in read_substitutions(FILE)}))
 def test_substitutions_of_the_live_test_match_the_page(page: str) -> None:
     """Without a node too: a changed page is noticed at once."""
-    commands = list_commands((ROOT / page).read_text())
-    assert substitute(commands, (each for each in read_substitutions(FILE) if each.page == page))
+    text = (ROOT / page).read_text()
+    assert substitute(
+        [*list_commands(text), *list_files(text)], (each for each in read_substitutions(FILE) if each.page == page)
+    )

@@ -1,11 +1,13 @@
-"""The commands of a documented page, and what replaces those that a test cannot run.
+"""The commands and files of a documented page, and what replaces those that a test cannot use.
 
-A command is one statement of a block ```` ```sh ````, with its line breaks. A substitution names a text of a page's
-commands: one that no command contains is an error, so a page cannot change without it.
+A command is one statement of a block ```` ```sh ````, with its line breaks; a file is a block ```` ```yaml ````. A
+substitution names a text of a page's commands and files: one that none contains is an error, so a page cannot change
+without it.
 """
 
 import re
 import subprocess
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ __all__ = [
     "check_syntax",
     "list_blocks",
     "list_commands",
+    "list_files",
     "read_substitutions",
     "substitute",
 ]
@@ -32,16 +35,16 @@ class Substitution(Closed):
     page: str = Field(min_length=1)
     """Path in the repository."""
     text: str = Field(min_length=1)
-    """Part of one command or of several."""
+    """Part of one command or file, or of several."""
     run: str
-    """What runs in its place. Empty, with the whole command as `text`: the command does not run."""
+    """What is used in its place. Empty, with the whole command as `text`: the command does not run."""
     reason: str = Field(min_length=1)
     """Why."""
 
 
 @dataclass(frozen=True)
 class PageCommand:
-    """One command of a page."""
+    """One command of a page, or one file."""
 
     text: str
     """As the page has it."""
@@ -55,7 +58,12 @@ class PageCommand:
 
 def list_blocks(page: str) -> list[str]:
     """Return the texts of the blocks `sh` of a page, also of those in lists."""
-    return re.findall(r"^ *```sh\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
+    return _list_blocks(page, "sh")
+
+
+def list_files(page: str) -> list[str]:
+    """Return the texts of the blocks `yaml` of a page, without the indentation of lists."""
+    return [textwrap.dedent(text) for text in _list_blocks(page, "yaml")]
 
 
 def list_commands(page: str) -> list[str]:
@@ -69,13 +77,13 @@ def read_substitutions(file: Path) -> list[Substitution]:
 
 
 def substitute(commands: Iterable[str], substitutions: Iterable[Substitution]) -> list[PageCommand]:
-    """Replace texts of the commands. Raises ValueError with each text that no command contains."""
+    """Replace texts of commands and files. Raises ValueError with each text that none contains."""
     found = [PageCommand(text, text) for text in commands]
     stale = []
     for each in substitutions:
         changed = [PageCommand(command.text, command.run.replace(each.text, each.run)) for command in found]
         if changed == found:
-            stale.append(f"{each.page}: no command contains {each.text!r} ({each.reason})")
+            stale.append(f"{each.page}: nothing contains {each.text!r} ({each.reason})")
         found = changed
     if stale:
         raise ValueError("\n".join(stale))
@@ -85,6 +93,10 @@ def substitute(commands: Iterable[str], substitutions: Iterable[Substitution]) -
 def check_syntax(script: str) -> str:
     """Return what `bash -n` reports; empty for a script without a fault."""
     return subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True, check=False).stderr.strip()
+
+
+def _list_blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
 
 
 def _split(block: str) -> Iterator[str]:
