@@ -159,7 +159,14 @@ def down(state: EndpointState) -> int:
 
 
 def _serve(start: _Start, share_imports: bool) -> None:
-    ray, state, report_progress = _start_ray(start, share_imports), start.state, start.report_progress
+    ray = _start_ray(start, share_imports)
+    with ray.api.client:
+        _deploy_applications(start, ray)
+    _warm_up(start.endpoint, start.report_progress)
+
+
+def _deploy_applications(start: _Start, ray: _RayProcesses) -> None:
+    state, report_progress = start.state, start.report_progress
     report_progress("Ray's head")
     _wait(lambda: ray.api.is_reachable() or None, "Ray's head", START_TIMEOUT, ray)
     # An empty config starts Serve's proxies and controller while the fork server still imports vLLM.
@@ -171,7 +178,6 @@ def _serve(start: _Start, share_imports: bool) -> None:
     report_progress("Serve's configuration")
     _deploy(ray, start.config)
     _wait(lambda: _check_status(ray.api.get_status(), state, report_progress), "the applications", DEPLOY_TIMEOUT, ray)
-    _warm_up(start.endpoint, report_progress)
 
 
 def _start_ray(start: _Start, share_imports: bool) -> _RayProcesses:
@@ -231,10 +237,10 @@ def _check_status(status: ServeStatus, state: EndpointState, report_progress: Pr
 
 def _warm_up(endpoint: LocalEndpoint, report_progress: ProgressReporter) -> None:
     """Request a token of each model: RUNNING means that the engine exists, not that it computes."""
-    client = httpx.Client(base_url=endpoint.serve_url, timeout=600, trust_env=False)
-    for model in endpoint.models:
-        report_progress(f"first token of {model.model}")
-        _wait_for_first_token(client, model)
+    with httpx.Client(base_url=endpoint.serve_url, timeout=600, trust_env=False) as client:
+        for model in endpoint.models:
+            report_progress(f"first token of {model.model}")
+            _wait_for_first_token(client, model)
 
 
 def _wait_for_first_token(client: httpx.Client, model: EndpointModel) -> None:
