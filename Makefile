@@ -84,6 +84,7 @@ live-images: setup
 	@if $(fits-live-tests); then $(build-live) && ci/images/build; fi
 
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
+	@if $(fits-live-tests); then $(testbed) --group verify-argocd; fi
 	@$(bin)/pytest tests/pods -m live --junitxml .cache/tests-live.xml
 
 test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes Ready and is upgraded under load; the page of chart quickstart

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pods.kit.argocd import delivery
 from pods.kit.cluster import Cluster
 from pods.kit.pages import PageRun, restored, run_page
+from testbed.tools import missing
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -25,6 +27,24 @@ def test_commands_of_the_page_lead_to_an_answered_request(
 ) -> None:
     with restored(cluster):
         assert_answered(run_page(cluster, page, (file,), tmp_path), page, model, capsys)
+
+
+def test_commands_of_the_argocd_page_lead_to_an_answered_request(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The controllers of Argo CD deliver the repository in waves, with the health checks of the page, and remove it."""
+    if missing(group="verify-argocd"):
+        pytest.skip("Argo CD is not built: make test-live")
+    page, files = "docs/tasks/deliver-with-argocd.md", ("acme/fleet.yaml", "stores/vault.yaml")
+    with restored(cluster), delivery(cluster, tmp_path) as argocd:
+        run = run_page(cluster, page, files, argocd.tree, argocd.environment)
+        assert_answered(run, page, "qwen3-8b", capsys)
+        releases = ("external-secrets", "platform", "tenant-apps", "service-qwen3-8b", "gateway")
+        rows = [row.split() for row in run.output_of("get applications").splitlines()]
+        assert all([f"acme-{release}", "Synced", "Healthy"] in rows for release in releases), rows
+        removed = "applications.argoproj.io,rayservices.ray.io,validatingadmissionpolicies"
+        ours = "--selector=app.kubernetes.io/part-of=rayhelm"
+        assert cluster.kubectl("get", removed, ours, "--all-namespaces", "--output=name") == ""
 
 
 def assert_answered(run: PageRun, page: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ __all__ = ["PageRun", "restored", "run_page"]
 SUBSTITUTIONS = HERE.root / "tests/pods/substitutions.yaml"
 BEGIN = "----- begin of a command -----"
 ASKS = "/v1/chat/completions"
-MODULES = {"stand-ins": "pods.kit.page_stand_ins"}
+MODULES = {"stand-ins": "pods.kit.page_stand_ins", "kv-put": "pods.kit.external_secrets"}
 """Modules by the command that runs them."""
 BEFORE = "set -euo pipefail; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
 """Commands in the background end with the others."""

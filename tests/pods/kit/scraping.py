@@ -2,16 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
-from pykube import HTTPClient, KubeConfig
-
-from cluster.kit.cluster import Cluster
 from cluster.kit.metrics import Prometheus
-from cluster.kit.place import Testbed
 from cluster.kit.prometheus_operator import SELECTED, operator
 from cluster.kit.wait import eventually
+from pods.kit.api_server import connect
 from pods.kit.product import Product
 from rayhelm.run.rehearsal.checks import render_objects
 from testbed.control_plane.definitions import wait_until_established
@@ -23,12 +19,11 @@ __all__ = ["scrape"]
 @contextmanager
 def scrape(product: Product) -> Iterator[Prometheus]:
     """A Prometheus on this computer that scrapes the pods of the service and of the gateway."""
-    kubectl, kubeconfig = product.cluster.kubectl, product.cluster.node.home.kubeconfig
+    kubectl = product.cluster.kubectl
     files = crd_files("prometheus-operator", version=found("prometheus-operator").version)
     kubectl.apply_files(*files)
     wait_until_established(kubectl, files)
-    place = cast(Testbed, SimpleNamespace(kubeconfig=kubeconfig))
-    cluster = Cluster(HTTPClient(KubeConfig.from_file(str(kubeconfig))), place)
+    cluster = connect(product.cluster)
     monitors = _list_monitors(product)
     for item in monitors:
         product.session.wait_for_quota(item["metadata"]["namespace"], "PodMonitor")
