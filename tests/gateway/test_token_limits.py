@@ -3,6 +3,7 @@
 The log has the counted tokens of each request. The tests of the limit replace the minute by a short one, and compare
 times of HAProxy's own clock only."""
 
+import asyncio
 import json
 import threading
 import time
@@ -235,10 +236,19 @@ def test_retried_request_counts_once(gateway, one, failure):
     assert len(one.requests) == before + 2
 
 
-def test_interim_response_changes_no_count(gateway, one):
+@pytest.mark.parametrize(("pause", "tokens"), [(False, "23"), (True, "11")], ids=["with-its-headers", "after-them"])
+def test_body_behind_an_interim_response_is_counted_up_to_its_first_part(gateway, one, pause, tokens):
+    """HAProxy shows filters no more of it: SECURITY.md."""
+    interim = b'HTTP/1.1 103 Early Hints\r\nlink: "total_tokens":5\r\n\r\n'
+    body = json.dumps({"usage": USAGE}).encode()
+    length = f"content-length: {len(body)}\r\n\r\n".encode()
+    head = interim + b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + length
+
     async def responses(request, reply):
-        await reply.raw(b'HTTP/1.1 103 Early Hints\r\nlink: "total_tokens":5\r\n\r\n')
-        await reply.json({"usage": USAGE})
+        await reply.raw(head if pause else head + body)
+        if pause:
+            await asyncio.sleep(0.3)
+            await reply.raw(body)
 
     one.respond = responses
     name = next(NAMES)
@@ -246,7 +256,7 @@ def test_interim_response_changes_no_count(gateway, one):
         content, close = {"model": "llama", "messages": []}, ("connection", "close")
         connection.send(build_request(CHAT, content, headers=[("x-request-id", name), close]))
         connection.receive_all()
-    assert gateway.log_entry(name)["tokens"] == "23"
+    assert gateway.log_entry(name)["tokens"] == tokens
 
 
 def test_requests_of_one_connection_are_counted_apart(gateway, one):
