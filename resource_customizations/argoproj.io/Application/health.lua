@@ -18,6 +18,10 @@ elseif operation.phase == "Running" then
 elseif (status.sync or {}).status ~= "Synced" and operation.phase == nil then
   -- A new Application is Healthy as long as it has no object.
   hs.message = "not synchronized yet"
+elseif operation.phase == "Succeeded" and (status.sync or {}).status ~= "Synced"
+    and (status.reconciledAt or "") < (operation.finishedAt or "") then
+  -- Argo CD compares once more after a sync. Until then the health is that of before.
+  hs.message = "synchronized; not compared yet"
 elseif (status.health or {}).status == "Suspended" then
   -- Waves wait for Healthy: a service that Kueue has preempted would stop every later commit of a fleet.
   hs.status = "Healthy"
