@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from rayhelm.deploy.compose.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_GPU
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.pools import Pool
+from rayhelm.planner.workers.plan_workers import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_GPU
 
 __all__ = ["GIB", "RDMA_SHARES", "Host", "Size", "Taint", "size_of"]
 

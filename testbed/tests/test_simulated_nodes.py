@@ -10,13 +10,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from rayhelm.deploy.charts.helm import template
-from rayhelm.deploy.compose.pod_kinds import name_pod_kinds
 from rayhelm.deploy.render.files import Rendered, render_fleet, render_loaded_fleet
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import FleetError, UsageError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.labels import Labels
+from rayhelm.planner.workers.kinds import name_pod_kinds
 from shared.fleets import load
 from testbed.nodes import cpu_nodes, pool_of, simulated, uniform, volumes
 from testbed.nodes.labels import labels_of, spot_marks

@@ -12,8 +12,8 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
-from rayhelm.deploy.compose.pod_kinds import find_hosts, name_pod_kinds
 from rayhelm.deploy.compose.worker_groups import get_gpu_resource
+from rayhelm.planner.workers.kinds import find_hosts, name_pod_kinds
 from testbed.nodes import pool_of
 
 

@@ -7,10 +7,13 @@ from rayhelm.facts.closed import Closed
 from rayhelm.facts.tasks import Task
 from rayhelm.planner.autoscaling import AutoscalingPlan
 from rayhelm.planner.ingress_workers import IngressWorkersPlan
+from rayhelm.planner.reason import Reason
+from rayhelm.planner.service_pods import ClaimPlan, WorkerPlan
 
 __all__ = [
     "AdapterPlan",
     "AutoscalingPlan",
+    "ClaimPlan",
     "Estimate",
     "GatewayPlan",
     "ModelPlan",
@@ -24,19 +27,8 @@ __all__ = [
     "StagePlan",
     "TenantPlan",
     "VersionPlan",
+    "WorkerPlan",
 ]
-
-
-class Reason(Closed):
-    """The reason of one decision."""
-
-    decision: str
-    """Field of the plan: `tensor_parallel_size`."""
-    chosen: str
-    because: str
-    """A sentence."""
-    numbers: dict[str, float | int | str] = {}
-    """Figures of the sentence, each with its unit in the key."""
 
 
 class StagePlan(Closed):
@@ -237,6 +229,10 @@ class ServicePlan(Closed):
     upgrade_reason: str
     ingress_workers: IngressWorkersPlan | None = None
     """Workers without GPUs that stay; None if the ingress runs on the workers of the models."""
+    workers: dict[str, WorkerPlan]
+    """Pods of each worker group."""
+    claim: ClaimPlan | None = None
+    """Volume of the weights; None if nothing is downloaded, or if models name an existing claim."""
 
 
 class TenantPlan(Closed):

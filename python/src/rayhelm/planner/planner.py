@@ -85,7 +85,7 @@ def _build_plan(
         fleet=fleet.fleet,
         vllm_version=versions().vllm,
         models={name: plans[name] for name in fleet.models},
-        services=plan_services(plans, inventories, fleet),
+        services=plan_services(plans, inventories, fleet, facts),
         tenants=plan_tenants(fleet),
         gateways=gateways,
         pools={name: _use(inventory) for name, inventory in inventories.items()},

@@ -10,7 +10,7 @@ from typing import Any
 
 from rayhelm.check.diff.report import GpuNeed, QuotaNeed, ReleaseEffect
 from rayhelm.check.diff.side import Side, SideRelease
-from rayhelm.deploy.compose.pod_kinds import name_pod_kinds
+from rayhelm.planner.workers.kinds import name_pod_kinds
 
 __all__ = ["GpuCount", "count_gpus", "list_gpu_needs", "list_quota_needs", "sum_after", "sum_meanwhile"]
 

@@ -1,13 +1,16 @@
 """Allow-lists of tenants that would refuse what the charts themselves render. Pure."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.errors import Problem
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from rayhelm.deploy.values.tenant import TenantValues
 
 __all__ = ["find_narrow_allow_lists"]
 
@@ -15,7 +18,7 @@ __all__ = ["find_narrow_allow_lists"]
 def find_narrow_allow_lists(
     plan: Plan,
     services: Mapping[str, RayServiceValues],
-    tenants: Mapping[tuple[str, str], TenantValues],
+    tenants: "Mapping[tuple[str, str], TenantValues]",
     platforms: Mapping[str, PlatformValues],
 ) -> Iterator[Problem]:
     """Yield a problem for each list of a tenant that lacks what its services have. The quota of PriorityClasses holds

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rayhelm.deploy.compose.pod_kinds import list_pod_kinds, name_pod_kinds
 from rayhelm.facts import Catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.workers.kinds import list_pod_kinds, name_pod_kinds
 
 __all__ = ["GpuUnit", "list_gpu_units"]
 

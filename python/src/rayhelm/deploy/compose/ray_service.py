@@ -17,12 +17,10 @@ from rayhelm.deploy.compose.weights import (
     build_weights,
     find_missing_for_weights,
 )
-from rayhelm.deploy.compose.weights_claim import choose_access_mode
 from rayhelm.deploy.compose.worker_groups import (
-    build_ingress_group,
     build_worker_groups,
+    find_ingress_group,
     name_groups_by_model,
-    name_ingress_group,
 )
 from rayhelm.deploy.values.common.network import Peer
 from rayhelm.deploy.values.platform.classes import PriorityClasses
@@ -90,10 +88,9 @@ def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: C
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    stages, groups = name_groups_by_model(models, fleet), build_worker_groups(models, fleet, facts)
-    ingress_group = name_ingress_group(models, fleet) if planned.ingress_workers else ""
-    if planned.ingress_workers:
-        groups[ingress_group] = build_ingress_group(planned.ingress_workers)
+    stages = name_groups_by_model(models, fleet)
+    groups = build_worker_groups(planned.workers, models, fleet, facts)
+    ingress_group = find_ingress_group(planned.workers)
     usual = RayNetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
@@ -130,12 +127,7 @@ def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: C
         ),
         worker_groups=groups,
         gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
-        weights=build_weights(
-            models,
-            cluster,
-            declared.weights_size if declared else None,
-            choose_access_mode(service, plan, fleet),
-        ),
+        weights=build_weights(models, cluster, planned.claim),
         network_policy=RayNetworkPolicy(
             api_server=ServiceApiServer(cidrs=list(cluster.api_server.cidrs)),
             operator=Peer(namespace=cluster.kuberay_operator.namespace, pod_labels=usual.operator.pod_labels),

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayhelm.deploy.compose.overrides import Placed, apply_overrides
-from rayhelm.deploy.compose.pod_kinds import name_pod_kinds
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.overrides import list_overrides
 from rayhelm.planner.plan import Plan
+from rayhelm.planner.workers.kinds import name_pod_kinds
 
 if TYPE_CHECKING:
     from rayhelm.deploy.values.argocd import ArgocdValues

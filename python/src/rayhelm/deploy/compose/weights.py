@@ -1,10 +1,8 @@
 """Volume of the weights of a service, and what the download Job needs."""
 
 from collections.abc import Iterator, Sequence
-from math import ceil
 from urllib.parse import urlsplit
 
-from rayhelm.deploy.compose.weights_claim import AccessMode
 from rayhelm.deploy.values.common.network import Peer
 from rayhelm.deploy.values.ray_service.cluster import SecretKeyRef
 from rayhelm.deploy.values.ray_service.network import BucketEgress, HubEgress
@@ -21,7 +19,7 @@ from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import CLAIM, IMAGE, find_source_kind, find_store, is_downloaded, is_hub_id
-from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.plan import ClaimPlan, ModelPlan, Plan
 
 __all__ = ["build_bucket_egress", "build_hub_egress", "build_weights", "find_missing_for_weights"]
 
@@ -29,29 +27,23 @@ IMAGE_VOLUMES = "1.35"
 """Version of Kubernetes from which the feature gate ImageVolume is on; stable from 1.36 (kube_features.go)."""
 
 
-def build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, mode: AccessMode) -> WeightsVolume:
-    """Return the volume: with the pinned size, or room for the current and the next revision of downloaded models, or
-    the existing claim that models name."""
+def build_weights(models: Sequence[ModelPlan], cluster: Cluster, planned: ClaimPlan | None) -> WeightsVolume:
+    """Return the volume: with the planned claim, or the existing one that models name."""
     downloaded = [plan for plan in models if is_downloaded(plan.source, plan.revision)]
     adapters = [each for plan in models for each in plan.adapters.values() if is_hub_id(each.source)]
     claims, images = _find_claims(models), _find_images(models)
     if not downloaded and not adapters and not claims:
         return WeightsVolume(enabled=False, images=images)
-    held = sum(
-        sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size * plan.data_parallel_size
-        for plan in downloaded
-    )
-    held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
     token, store = cluster.weights.hub_token, cluster.weights.bucket
     is_store_used = store is not None and any(_is_pinned_bucket(plan) for plan in models)
     return WeightsVolume(
-        claim=WeightsClaim(existing_claim=claims[0])
-        if claims
-        else WeightsClaim(
-            size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
+        claim=WeightsClaim(
+            size=f"{planned.size_gib}Gi",
             storage_class=cluster.weights.storage_class or "",
-            access_mode=mode,
-        ),
+            access_mode=planned.access_mode,
+        )
+        if planned
+        else WeightsClaim(existing_claim=claims[0]),
         images=images,
         download=WeightsDownload(
             enabled=bool(downloaded or adapters),

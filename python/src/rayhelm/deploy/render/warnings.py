@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from rayhelm.deploy.compose.weights_claim import needs_several_nodes
 from rayhelm.deploy.values.gateway.limits import Timeouts
 from rayhelm.deploy.values.ray_service.serve import Serve
 from rayhelm.errors import Fix, Problem
@@ -102,11 +101,7 @@ def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
     for name, cluster in loaded.fleet.clusters.items():
         if cluster.weights.storage_class or cluster.weights.access_mode:
             continue
-        services = [
-            service
-            for service in _list_downloading(name, plan, loaded)
-            if needs_several_nodes(service, plan, loaded.fleet)
-        ]
+        services = _list_spread_claims(name, plan, loaded)
         if not services:
             continue
         named = " and ".join(f"`{service}`" for service in services)
@@ -127,11 +122,7 @@ def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem
     for name, cluster in loaded.fleet.clusters.items():
         if cluster.weights.access_mode != "ReadWriteOnce":
             continue
-        services = [
-            service
-            for service in _list_downloading(name, plan, loaded)
-            if needs_several_nodes(service, plan, loaded.fleet)
-        ]
+        services = _list_spread_claims(name, plan, loaded)
         if not services:
             continue
         named = " and ".join(f"`{service}`" for service in services)
@@ -145,12 +136,14 @@ def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem
         yield loaded.document.problem(path, message, fix)
 
 
-def _list_downloading(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[str]:
-    """List the services of a cluster with a claim of their own for downloaded weights."""
+def _list_spread_claims(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[str]:
+    """List the services with a claim of their own for downloaded weights, which pods on several nodes can mount."""
     return [
         service
         for service, planned in plan.services.items()
         if planned.cluster == cluster
+        and planned.claim
+        and planned.claim.needs_several_nodes
         and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
         and not _has_own_claim(service, loaded)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.tenants import Service
@@ -9,6 +10,8 @@ from rayhelm.planner.access.ingress import plan_ingress_workers
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
+from rayhelm.planner.volumes import plan_claim
+from rayhelm.planner.workers.plan_workers import plan_workers
 
 __all__ = ["count_service_gpus", "plan_services", "warn_gated_models", "warn_missing_images"]
 
@@ -17,14 +20,14 @@ Devices = dict[tuple[str, str], int]
 
 
 def plan_services(
-    models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet
+    models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet, facts: Catalog
 ) -> dict[str, ServicePlan]:
     members: dict[str, list[ModelPlan]] = {}
     for plan in models.values():
         members.setdefault(plan.service, []).append(plan)
     free, used = _count_owned(inventories)
     return {
-        name: _plan_service(name, members[name], used.get(name, {}), free, inventories, fleet)
+        name: _plan_service(name, members[name], used.get(name, {}), free, inventories, fleet, facts)
         for name in fleet.service_names
     }
 
@@ -80,9 +83,14 @@ def _plan_service(
     free: Devices,
     inventories: Mapping[str, PoolInventory],
     fleet: Fleet,
+    facts: Catalog,
 ) -> ServicePlan:
     declared = fleet.services.get(name) or Service()
     upgrade, because = _choose_upgrade(declared, devices, free, inventories)
+    ingress = plan_ingress_workers(members)
+    # Worker groups are in the order of the fleet file, and models in that of their placement.
+    order = list(fleet.models)
+    models = sorted(members, key=lambda plan: order.index(plan.model))
     pools = dict.fromkeys(pool for pool, _ in devices)
     used = sum(count_service_gpus(name, inventories[pool]) for pool in pools)
     return ServicePlan(
@@ -95,7 +103,9 @@ def _plan_service(
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
-        ingress_workers=plan_ingress_workers(members),
+        ingress_workers=ingress,
+        workers=plan_workers(models, ingress, fleet, facts),
+        claim=plan_claim(name, models, upgrade, fleet),
     )
 
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from rayhelm.deploy.compose.pod_kinds import name_pod_kinds
 from rayhelm.deploy.compose.worker_groups import get_gpu_resource
 from rayhelm.deploy.render.files import Rendered
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import RayhelmError
 from rayhelm.live.cluster.kubectl import Kubectl
+from rayhelm.planner.workers.kinds import name_pod_kinds
 from rayhelm.run.rehearsal.capacity import ZERO, Capacity, sum_requests
 
 __all__ = ["GpuUsage", "UsageMonitor", "count_gpus", "count_pool_gpus"]
