@@ -59,9 +59,21 @@ def test_missing_file_and_empty_folder_have_different_messages(tmp_path: Path) -
         rayhelm.plan(tmp_path)
 
 
+def test_path_below_a_file_does_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "fleet").touch()
+    with pytest.raises(rayhelm.FleetError, match="no such file"):
+        rayhelm.plan(tmp_path / "fleet/fleet.yaml")
+
+
+def test_path_that_no_file_can_have_is_not_made_readable() -> None:
+    with pytest.raises(rayhelm.FleetError, match="cannot be read: File name too long") as caught:
+        rayhelm.plan("a" * 5000)
+    assert "name a fleet file" in caught.value.problems[0].fix_text
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plans'"):
-        _ = rayhelm.plans  # type: ignore[attr-defined]
+        _ = rayhelm.plans
 
 
 def test_import_alone_loads_nothing_else() -> None:

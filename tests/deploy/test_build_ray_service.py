@@ -118,6 +118,14 @@ def test_node_too_small_for_an_offloaded_cache_is_refused() -> None:
     assert problem.fix == "memoryPerNode: 864GiB"
 
 
+def test_worker_without_room_for_its_shared_memory_is_refused() -> None:
+    with pytest.raises(FleetError) as caught:
+        one("{gpu: L4-24GB, nodes: 1, memoryPerNode: 1KiB}", f"{{source: {LLAMA}, context: 4096}}")
+    (problem,) = caught.value.problems
+    assert "would have 1 GiB, and `/dev/shm` needs 8 GiB" in problem.message
+    assert problem.fix == "memoryPerNode: 8GiB"
+
+
 def test_group_gets_image_taints_and_spot_of_the_pool() -> None:
     pool = (
         "{gpu: L4-24GB, nodes: 1, spot: gke, price: 0.2 USD/h, image: {repository: registry.example/ray, tag: '1'},"

@@ -174,7 +174,7 @@ def read_text(path: Path) -> str:
         if len(read) > MAX_BYTES:
             raise FleetError(_too_large(path))
         return read.decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         near = sorted(Path().glob("values/*/fleet.yaml"))[:5]
         raise FleetError(Problem(f"no such file{_list(near)}", "", str(path), None, _SMALLEST)) from None
     except UnicodeDecodeError as error:
@@ -183,8 +183,9 @@ def read_text(path: Path) -> str:
         fix = Fix(command=f"iconv -f {encoding} -t UTF-8 {path}", why="if it was written in that encoding")
         raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, fix)) from None
     except OSError as error:
-        readable = Fix(command=f"chmod u+r {path}")
-        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, readable)) from None
+        is_closed = isinstance(error, PermissionError)
+        fix = Fix(command=f"chmod u+r {path}") if is_closed else Fix.advice("name a fleet file, or its folder")
+        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, fix)) from None
 
 
 def _is_a_folder(path: Path) -> Problem:

@@ -111,11 +111,12 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
 def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float) -> Iterator[Problem]:
     """Yield what a pod needs more of than its part of a node, as the fleet file states it."""
     least = planned.needed_memory_gib
-    if pool.memory_per_node and planned.memory_gib < least and least > planned.shm_gib:
+    if pool.memory_per_node and planned.memory_gib < least:
+        offloaded = " and the KV cache that its engines offload" if least > planned.shm_gib else ""
         yield problem_at(
             ("pools", planned.pool, "memoryPerNode"),
-            f"a worker of {planned.gpus} GPUs would have {planned.memory_gib} GiB, and the KV cache that its engines"
-            f" offload and `/dev/shm` take {least} GiB",
+            f"a worker of {planned.gpus} GPUs would have {planned.memory_gib} GiB, and `/dev/shm`{offloaded} needs"
+            f" {least} GiB",
             f"memoryPerNode: {ceil(least / part)}GiB",
         )
     if pool.cpus_per_node and planned.cpus < planned.needed_cpus:
