@@ -63,9 +63,8 @@ def test_all_ingresses_of_a_service_leave_gpu_workers_when_one_model_scales_to_z
 
 def test_one_worker_has_the_ingresses_of_three_models() -> None:
     models = dict.fromkeys("abcd", CHAT % "{min: 0, max: 1}")
-    workers = plan(fleet(models)).services["one"].ingress_workers
-    assert workers
-    assert (workers.min_workers, workers.max_workers) == (2, 2)
+    workers = plan(fleet(models)).services["one"].workers["ingress"]
+    assert (workers.min_pods, workers.max_pods, workers.gpus) == (2, 2, 0)
 
 
 def test_group_of_the_ingress_has_another_name_than_a_pool() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 from rayhelm.facts.closed import Closed
 from rayhelm.facts.tasks import Task
 from rayhelm.planner.autoscaling import AutoscalingPlan
-from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.reason import Reason
 from rayhelm.planner.service_pods import ClaimPlan, WorkerPlan
 
@@ -227,10 +226,8 @@ class ServicePlan(Closed):
     upgrade_surge_gpus: int | float
     """Additional GPUs during an upgrade."""
     upgrade_reason: str
-    ingress_workers: IngressWorkersPlan | None = None
-    """Workers without GPUs that stay; None if the ingress runs on the workers of the models."""
     workers: dict[str, WorkerPlan]
-    """Pods of each worker group."""
+    """Pods of each worker group. One without GPUs stays, if the ingress does not run on the workers of the models."""
     claim: ClaimPlan | None = None
     """Volume of the weights; None if nothing is downloaded, or if models name an existing claim."""
 

@@ -8,10 +8,9 @@ from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
-from rayhelm.planner.ingress_workers import IngressWorkersPlan
 from rayhelm.planner.plan import ModelPlan
 
-__all__ = ["REPLICAS_PER_WORKER", "check_reachable", "count_ingress_replicas", "plan_ingress_workers"]
+__all__ = ["REPLICAS_PER_WORKER", "check_reachable", "count_ingress_replicas", "count_ingress_workers"]
 
 REPLICAS_PER_WORKER = 3
 """Replicas of ingress deployments on one worker without GPUs. Each reserves one CPU."""
@@ -28,8 +27,9 @@ def count_ingress_replicas(plan: ModelPlan) -> tuple[int, int]:
     return min(max(1, fewest), most), most
 
 
-def plan_ingress_workers(models: Sequence[ModelPlan]) -> IngressWorkersPlan | None:
-    """Plan the workers without GPUs of a service; None if no model can scale to zero, or none has an ingress.
+def count_ingress_workers(models: Sequence[ModelPlan]) -> tuple[int, int] | None:
+    """Count the minimum and maximum workers without GPUs of a service; None if no model can scale to zero, or none has
+    an ingress.
 
     All ingress deployments of the service run there: Serve may place one on the worker of any model, and that worker
     would keep its GPUs."""
@@ -39,7 +39,7 @@ def plan_ingress_workers(models: Sequence[ModelPlan]) -> IngressWorkersPlan | No
         return None
     spread = max(low for low, _ in counts)
     smallest = max(spread, ceil(fewest / REPLICAS_PER_WORKER))
-    return IngressWorkersPlan(min_workers=smallest, max_workers=max(smallest, ceil(most / REPLICAS_PER_WORKER)))
+    return smallest, max(smallest, ceil(most / REPLICAS_PER_WORKER))
 
 
 def check_reachable(models: Mapping[str, ModelPlan], fleet: Fleet) -> None:

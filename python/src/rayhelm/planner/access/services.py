@@ -6,7 +6,6 @@ from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.tenants import Service
-from rayhelm.planner.access.ingress import plan_ingress_workers
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
@@ -87,7 +86,6 @@ def _plan_service(
 ) -> ServicePlan:
     declared = fleet.services.get(name) or Service()
     upgrade, because = _choose_upgrade(declared, devices, free, inventories)
-    ingress = plan_ingress_workers(members)
     # Worker groups are in the order of the fleet file, and models in that of their placement.
     order = list(fleet.models)
     models = sorted(members, key=lambda plan: order.index(plan.model))
@@ -103,8 +101,7 @@ def _plan_service(
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
-        ingress_workers=ingress,
-        workers=plan_workers(models, ingress, fleet, facts),
+        workers=plan_workers(models, fleet, facts),
         claim=plan_claim(name, models, upgrade, fleet),
     )
 

@@ -6,8 +6,7 @@ from math import ceil
 from rayhelm.facts import Catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
-from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas
-from rayhelm.planner.ingress_workers import IngressWorkersPlan
+from rayhelm.planner.access.ingress import REPLICAS_PER_WORKER, count_ingress_replicas, count_ingress_workers
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.reason import Reason
@@ -24,17 +23,15 @@ INGRESS, INGRESS_MEMORY_GIB, INGRESS_SHM_GIB = "ingress", 8, 1
 """Worker group without GPUs, and the memory of a pod: Ray, its proxy, and three ingress replicas."""
 
 
-def plan_workers(
-    models: Sequence[ModelPlan], ingress: IngressWorkersPlan | None, fleet: Fleet, facts: Catalog
-) -> dict[str, WorkerPlan]:
+def plan_workers(models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog) -> dict[str, WorkerPlan]:
     """Plan the pods of a service. The name of the group without GPUs differs from those of all pools."""
     kinds = name_pod_kinds(models, fleet)
     workers = {name: _plan_group(kind, models, fleet, facts) for kind, name in kinds.items()}
-    if ingress:
+    if bounds := count_ingress_workers(models):
         name = INGRESS
         while name in workers:
             name += "-2"
-        workers[name] = _plan_ingress_group(ingress)
+        workers[name] = _plan_ingress_group(*bounds)
     return workers
 
 
@@ -75,16 +72,16 @@ def _plan_group(kind: PodKind, models: Sequence[ModelPlan], fleet: Fleet, facts:
     )
 
 
-def _plan_ingress_group(planned: IngressWorkersPlan) -> WorkerPlan:
+def _plan_ingress_group(fewest: int, most: int) -> WorkerPlan:
     cpus = REPLICAS_PER_WORKER + CPUS_BESIDE_RAY
-    kept = 1 if planned.min_workers > 1 else 0
+    kept = 1 if fewest > 1 else 0
     because = "the ingress runs on it while no model has a replica. It waits most of the time, and requests 1 CPU"
     return WorkerPlan(
         pool="",
         gpu="",
         gpus=0,
-        min_pods=planned.min_workers,
-        max_pods=planned.max_workers,
+        min_pods=fewest,
+        max_pods=most,
         cpus=cpus,
         needed_cpus=cpus,
         memory_gib=INGRESS_MEMORY_GIB,
