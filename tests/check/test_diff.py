@@ -210,7 +210,7 @@ def test_diff_names_each_limit_of_a_tenant_that_changes(
 
 TWO_POOLS = """\
 fleet: two
-clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]}}}
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true, gateway: {allowedClients: [web]}}}
 pools:
   reserved: {gpu: L40S-48GB, nodes: 5}
   burst: {gpu: RTX-A6000-48GB, nodes: 4}

@@ -13,7 +13,7 @@ Rayhelm = Callable[..., Answer]
 FLEET = """\
 measurements: measured.yaml
 fleet: measured
-clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true}}
 pools:
   cheap: {gpu: A100-SXM-80GB, nodes: 2, gpusPerNode: 4, network: rdma-400g, rdmaResource: rdma/hca, price: 1.00 USD/h}
   dense: {gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, price: 4.00 USD/h}

@@ -11,7 +11,7 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
-CLUSTER = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"
+CLUSTER = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true}}"
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 

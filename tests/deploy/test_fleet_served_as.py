@@ -19,7 +19,7 @@ from shared.small_fleet import problems, read, the_problem
 
 BASE = """\
 fleet: small
-clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]}}}
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true, gateway: {allowedClients: [web]}}}
 pools:
   gpu: {gpu: L4-24GB, nodes: 4}
   big: {gpu: RTX-A6000-48GB, nodes: 4}

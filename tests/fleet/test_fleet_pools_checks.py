@@ -13,7 +13,7 @@ from shared.small_fleet import problems
 TWO_CLUSTERS = """\
 fleet: two
 clusters:
-  eu: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]%s}}
+  eu: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true, gateway: {allowedClients: [web]%s}}
   us: {apiServer: {cidrs: [10.1.0.1/32]}, gateway: {allowedClients: [web]%s}}
 pools:
   eu-l4: {gpu: L4-24GB, nodes: 4, cluster: eu}

@@ -115,7 +115,8 @@ def test_discover_knows_each_gpu_of_the_catalog(gpu: str) -> None:
 def test_discover_reads_versions_and_addresses_of_the_api_server() -> None:
     settings = found_in([node()]).settings
     cidrs = ["10.96.0.1/32", "192.0.2.7/32"]
-    assert settings == {"kubernetes": "1.36", "kuberay": "1.6.2", "apiServer": {"cidrs": cidrs}}
+    expected = {"kubernetes": "1.36", "kuberay": "1.6.2", "apiServer": {"cidrs": cidrs}, "gpuFeatureDiscovery": True}
+    assert settings == expected
 
 
 def test_discover_writes_another_namespace_of_the_operator() -> None:
@@ -315,9 +316,9 @@ def test_shared_gpus_are_selected_by_the_product_label_that_they_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("product", "setting"), [("NVIDIA-L4", None), ("", False)], ids=["feature-discovery", "without"]
+    ("product", "setting"), [("NVIDIA-L4", True), ("", False)], ids=["feature-discovery", "without"]
 )
-def test_discover_writes_whether_feature_discovery_labels_the_nodes(product: str, setting: bool | None) -> None:
+def test_discover_writes_whether_feature_discovery_labels_the_nodes(product: str, setting: bool) -> None:
     labels = {GKE: "nvidia-l4", "nvidia.com/gpu.product": product}
     assert found_in([bare("a", labels)]).settings.get("gpuFeatureDiscovery") is setting
 
@@ -427,3 +428,11 @@ def test_resource_slices_that_may_not_be_read_are_noted() -> None:
     forbidden = frozenset({"/apis/resource.k8s.io/v1/resourceslices"})
     notes = discover(cluster_with([node()], forbidden), KNOWN).notes
     assert [note.split(":")[0] for note in notes] == ["ResourceSlices"]
+
+
+def test_spot_nodes_are_selected_by_labels_of_their_template() -> None:
+    pool = "karpenter.sh/nodepool"
+    spot = {"karpenter.sh/capacity-type": "spot", "nvidia.com/gpu.product": "NVIDIA-L4"}
+    nodes = [bare("a", spot | {pool: "l4"}), bare("b", {"nvidia.com/gpu.product": "NVIDIA-L40S", pool: "l40s"})]
+    (found,) = (found for found in found_in(nodes).pools if "spot" in found.fields)
+    assert found.fields["nodeSelector"] == {pool: "l4"}

@@ -115,7 +115,7 @@ def test_last_replica_has_a_longer_downscale_delay() -> None:
     ("pool", "room"),
     [
         ("{gpu: L4-24GB, nodes: 1, gpusPerNode: 2}", 2),
-        ("{hosts: [{gpu: L4-24GB, gpus: 2}, {gpu: T4-16GB}], network: internet}", 2),
+        ("{hosts: [{gpu: L4-24GB, gpus: 2, nodeSelector: {gpu: l4}}, {gpu: T4-16GB, nodeSelector: {gpu: t4}}]}", 2),
     ],
 )
 def test_max_replicas_beyond_the_pool_are_refused(pool: str, room: int) -> None:

@@ -23,7 +23,7 @@ pools:
   b: {gpu: RTX-A6000-48GB, nodes: 4, price: 0.8 USD/h}
 models:
 """
-CIDRS = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\n"
+CIDRS = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gpuFeatureDiscovery: true}}\n"
 TENANT = "tenants: {team: {models: [chat]}}\n"
 LOAD = "traffic: {requestsPerSecond: %s, inputTokens: 1000, outputTokens: 200}"
 SIX = "replicas: 6"
@@ -158,7 +158,7 @@ def test_service_of_a_further_pool_has_the_same_owner() -> None:
 
 
 def test_costs_and_alerts_have_the_load_once(tmp_path: Path) -> None:
-    text = fleet(f"{LOAD % 24}, pools: [a, b]")
+    text = fleet(f"{LOAD % 24}, pools: [a, b]", CIDRS)
     (tmp_path / "fleet.yaml").write_text(text)
     costs = plan_costs(tmp_path / "fleet.yaml")
     assert sum(model.requests_per_second or 0 for each in costs.values() for model in each.models) == pytest.approx(24)

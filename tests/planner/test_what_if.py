@@ -19,6 +19,7 @@ VALUES = Path(__file__).parents[2] / "values"
 
 FLEET = """
 fleet: compared
+clusters: {main: {gpuFeatureDiscovery: true}}
 pools:
   main: {gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: ethernet-100g, price: 3 USD/h}
   small: {gpu: L4-24GB, nodes: 8, price: 0.7 USD/h}

@@ -13,7 +13,11 @@ __all__ = ["load", "one", "plan", "refused"]
 
 
 def load(text: str) -> LoadedFleet:
-    return parse_fleet(parse_document(textwrap.dedent(text), "fleet.yaml"))
+    """Load a fleet. Without `clusters` it has one whose NVIDIA GPUs are labeled, so that pools need no labels."""
+    text = textwrap.dedent(text).rstrip() + "\n"
+    if "clusters" not in text:
+        text += "clusters: {main: {gpuFeatureDiscovery: true}}\n"
+    return parse_fleet(parse_document(text, "fleet.yaml"))
 
 
 def plan(text: str) -> Plan:

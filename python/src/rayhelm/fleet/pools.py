@@ -105,10 +105,11 @@ class Cluster(Record):
     clusters."""
     gpu_operator: GpuOperator | None = None
     """Settings of the GPU operator of NVIDIA, for GPU metrics. A pool of NVIDIA GPUs with `sharing` sets it anyway."""
-    gpu_feature_discovery: bool = True
-    """NVIDIA's GPU feature discovery labels the nodes, and pods select their GPU by its label `nvidia.com/gpu.product`.
-    The GPU operator runs it; GKE, EKS Auto Mode and a device plugin alone do not. `false`: pods select labels of
-    `nodeSelector` only."""
+    gpu_feature_discovery: bool | None = Field(default=None, examples=[True])
+    """NVIDIA's GPU feature discovery labels the nodes, and pods select their GPU by its label `nvidia.com/gpu.product`,
+    except in pools whose nodes start on demand (`nodeStart`, `spot`). The GPU operator runs it; GKE, EKS Auto Mode and
+    a device plugin alone do not. `false`: pods select labels of `nodeSelector` only. Default: `true` if the fleet file
+    has the GPU operator (`gpuOperator`, `sharing` of NVIDIA GPUs, `gitops.operators`), else `false`."""
     prometheus: Prometheus | None = None
     """Prometheus; without it there are no metrics, and the gateway scales by CPU only."""
     tracing: Tracing | None = None
@@ -203,9 +204,9 @@ class Pool(Record):
     memory_per_node: Bytes | None = None
     """Memory that pods can use on a node."""
     node_selector: Labels = {}
-    """Labels that select the nodes of the pool. Required if another pool of the cluster has the same GPU resource,
-    unless both have NVIDIA GPUs of different products and `gpuFeatureDiscovery` of the cluster is true, or taints
-    differ."""
+    """Labels that select the nodes of the pool: those of the node template, where nodes start on demand. Required if
+    another pool of the cluster has the same GPU resource, unless both have NVIDIA GPUs of different products and
+    `gpuFeatureDiscovery` of the cluster is true, or taints differ."""
     tolerations: ListOf[PoolToleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
     """Tolerations for taints of the nodes, in addition to those of the GPU vendor."""
     image: FleetImage | None = Field(

@@ -105,7 +105,7 @@ def _build_plan(
     )
     check_reachable(plan.models, fleet)
     check_rdma_access(plan.models, inventories)
-    check_pool_labels(plan.models, inventories, fleet)
+    check_pool_labels(plan.models, inventories, fleet, facts)
     check_tenant_limits(plan, inventories, fleet)
     check_replica_limits(plan.models, chosen, fleet)
     return plan

@@ -15,6 +15,7 @@ from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
+from rayhelm.planner.placement.feature_discovery import select_product
 from rayhelm.planner.placement.gpu_partitioning import rename_resource
 from rayhelm.planner.plan import ModelPlan, WorkerPlan
 from rayhelm.planner.workers.kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
@@ -90,7 +91,7 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
         raise FleetError(problems)
     here = [plan for plan in models if kind in list_pod_kinds(plan, fleet)]
     return WorkerGroup(
-        gpu=_build_gpu(gpu, kind.gpus, is_labeled=fleet.clusters[pool.cluster].gpu_feature_discovery),
+        gpu=_build_gpu(gpu, kind.gpus, select_product(pool, gpu, fleet, facts)),
         min_replicas=planned.min_pods,
         max_replicas=planned.max_pods,
         resources=build_resources(cpu=str(planned.cpus), memory=f"{planned.memory_gib}Gi"),
@@ -135,11 +136,9 @@ def _build_node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
     return {**pool.node_selector, **dict(sorted(common))}
 
 
-def _build_gpu(kind: GpuKind, count: int, *, is_labeled: bool) -> WorkerGpu:
-    """`is_labeled`: GPU feature discovery sets the label with the product, which pods select."""
+def _build_gpu(kind: GpuKind, count: int, product: str) -> WorkerGpu:
     resource = "" if DEFAULT_GPU_RESOURCES.get(kind.vendor) == kind.resource else kind.resource
     assert kind.vendor != "google"
-    product = (kind.product_label or "") if is_labeled else ""
     return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=product)
 
 

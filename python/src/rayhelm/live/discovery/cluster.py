@@ -48,8 +48,8 @@ def discover(reader: ClusterReader, facts: Catalog, cluster: str = "main") -> Di
         raise FleetError(_explain_no_gpus(reader, len(nodes), unusable))
     _read_versions(reader, settings, notes)
     _read_api_server(reader, settings, notes)
-    if not has_feature_discovery(machines):
-        settings["gpuFeatureDiscovery"] = False
+    if any(machine.gpu.vendor == "nvidia" for machine in machines):
+        settings["gpuFeatureDiscovery"] = has_feature_discovery(machines)
     return Discovery(settings, tuple(notes), len(nodes), group_machines(machines, cluster, unusable), unusable)
 
 

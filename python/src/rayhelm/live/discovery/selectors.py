@@ -22,6 +22,8 @@ _GROUP_LABELS = (
     "kubernetes.io/hostname",
 )
 """Labels that providers set, by how well they name a group of nodes."""
+_DISCOVERY_DOMAINS = ("nvidia.com", "amd.com", "intel.com", "feature.node.kubernetes.io")
+"""Domains of labels that the feature discovery of a vendor sets."""
 _MOST_PAIRED = 100
 Label = tuple[str, str]
 
@@ -62,8 +64,9 @@ class Selectors:
         """Return the labels for `nodeSelector` of a group: none where its pods can start on its nodes only. None if
         other nodes have the same labels."""
         group = self._groups[index]
-        labels = list(_list_common_labels(group))
-        product = group[0].labels.get(_PRODUCT) if self._is_labeled else None
+        is_spot = bool(group[0].spot)
+        labels = [label for label in _list_common_labels(group) if not (is_spot and _is_set_on_node(label[0]))]
+        product = group[0].labels.get(_PRODUCT) if self._is_labeled and not is_spot else None
         if product:
             # Pods select the product of the catalog, and shared and divided GPUs have another one.
             own = {} if product == group[0].gpu.product_label else {_PRODUCT: product}
@@ -99,6 +102,12 @@ def list_provider_labels(machine: Machine) -> tuple[Label, ...]:
         return ()
     tables = [table for name, table in load_node_labels().items() if not table.decides and name != "instance-types"]
     return tuple(label for table in tables for label in table.list_names(machine.labels))
+
+
+def _is_set_on_node(key: str) -> bool:
+    """Return whether a label is set after the start of a node: an autoscaler adds no spot node for pods that select
+    it."""
+    return key == "kubernetes.io/hostname" or key.partition("/")[0].endswith(_DISCOVERY_DOMAINS)
 
 
 def _list_common_labels(group: Sequence[Machine]) -> Iterator[Label]:

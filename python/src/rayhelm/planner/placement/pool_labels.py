@@ -1,8 +1,8 @@
 """Refuse pools whose nodes the scheduler cannot distinguish.
 
 Pods request an extended resource. Pools with the same resource differ only by node labels and taints: those of the
-fleet file, and the product label that the chart selects NVIDIA GPUs by. Runs after all models are placed: a pool
-without pods may have the labels of another one.
+fleet file, and the product label of NVIDIA's GPU feature discovery where it runs. Runs after all models are placed: a
+pool without pods may have the labels of another one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,16 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayhelm.errors import Fix, FleetError, Problem, Rewrite
+from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
+from rayhelm.planner.placement.feature_discovery import (
+    PRODUCT,
+    has_feature_discovery,
+    is_autoscaled,
+    select_product,
+)
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
 
 __all__ = ["check_pool_labels"]
 
-_PRODUCT = "nvidia.com/gpu.product"
 _POOL = "rayhelm.dev/pool"
 """Label that is offered where the catalog has none."""
 
@@ -33,7 +39,9 @@ class _NodeKind:
     gpu: GpuKind
     resources: frozenset[str]
     labels: Mapping[str, str]
-    """Labels that its pods require; its nodes have them, and others are not known."""
+    """Labels that its pods require."""
+    found: Mapping[str, str]
+    """Labels that its nodes are known to have."""
     hosts: tuple[int, ...]
     """Indexes of its hosts in a pool of different hosts; else empty."""
 
@@ -42,12 +50,14 @@ class _NodeKind:
         return f"`{self.name}` ({self.gpu.of or self.gpu.id})"
 
 
-def check_pool_labels(plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet) -> None:
+def check_pool_labels(
+    plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet, facts: Catalog
+) -> None:
     """Raise FleetError for each used pool whose pods can start on nodes of another pool, or of another GPU."""
     used = {plan.pool for plan in plans.values()}
-    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, fleet)]
+    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, fleet, facts)]
     problems = [
-        _build_problem(kind, rivals)
+        _build_problem(kind, rivals, fleet, facts)
         for kind in kinds
         if kind.name in used and (rivals := [other for other in kinds if other is not kind and _can_start(kind, other)])
     ]
@@ -55,7 +65,7 @@ def check_pool_labels(plans: Mapping[str, ModelPlan], inventories: Mapping[str, 
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _list_kinds(inventory: PoolInventory, fleet: Fleet) -> Iterator[_NodeKind]:
+def _list_kinds(inventory: PoolInventory, fleet: Fleet, facts: Catalog) -> Iterator[_NodeKind]:
     """Yield one kind for equal hosts, or one for each GPU of different ones."""
     pool = inventory.pool
     by_gpu: dict[str, list[int]] = {}
@@ -66,12 +76,13 @@ def _list_kinds(inventory: PoolInventory, fleet: Fleet) -> Iterator[_NodeKind]:
         selectors = [set(pool.hosts[index].node_selector.items()) for index in indexes]
         common = dict(sorted(set.intersection(*selectors))) if selectors else {}
         gpu = hosts[0].gpu
-        is_labeled = fleet.clusters[pool.cluster].gpu_feature_discovery
-        product = {_PRODUCT: gpu.product_label} if is_labeled and gpu.vendor == "nvidia" and gpu.product_label else {}
+        product = select_product(pool, gpu, fleet, facts)
         spot = {"spot": pool.spot} if pool.spot else {}
         resources = frozenset(host.gpu.resource for host in hosts)
-        labels = {**product, **spot, **pool.node_selector, **common}
-        yield _NodeKind(inventory.name, pool, gpu, resources, labels, tuple(indexes))
+        labels = {**({PRODUCT: product} if product else {}), **spot, **pool.node_selector, **common}
+        # Nodes that start on demand get the product later, and then pods of other pools can start there.
+        known = {PRODUCT: gpu.product_label} if gpu.vendor == "nvidia" and gpu.product_label else {}
+        yield _NodeKind(inventory.name, pool, gpu, resources, labels, {**known, **labels}, tuple(indexes))
 
 
 def _can_start(kind: _NodeKind, other: _NodeKind) -> bool:
@@ -79,7 +90,7 @@ def _can_start(kind: _NodeKind, other: _NodeKind) -> bool:
     return (
         kind.pool.cluster == other.pool.cluster
         and bool(kind.resources & other.resources)
-        and all(other.labels.get(key) == value for key, value in kind.labels.items())
+        and all(other.found.get(key) == value for key, value in kind.labels.items())
         and not _has_other_taint(kind, other)
     )
 
@@ -93,12 +104,12 @@ def _has_other_taint(kind: _NodeKind, other: _NodeKind) -> bool:
     return any((item.key, item.value) not in keys for item in other.pool.tolerations)
 
 
-def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> Problem:
+def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind], fleet: Fleet, facts: Catalog) -> Problem:
     others = " and ".join(dict.fromkeys(rival.title for rival in rivals))
     resource = sorted(kind.resources & rivals[0].resources)[0]
     message = (
         f"pods of {kind.title} can also start on nodes of {others}: both offer `{resource}`, and no label of"
-        " `nodeSelector` distinguishes them"
+        f" `nodeSelector` distinguishes them{_explain_product(kind, rivals, fleet, facts)}"
     )
     label, why = _choose_label(kind, rivals)
     within = any(rival.name == kind.name for rival in rivals)
@@ -110,6 +121,19 @@ def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> Problem:
         path, lambda hosts: [_label(host, label, index in kind.hosts) for index, host in enumerate(hosts)]
     )
     return problem_at(path, message, Fix("", why=why, rewrite=labeled))
+
+
+def _explain_product(kind: _NodeKind, rivals: Sequence[_NodeKind], fleet: Fleet, facts: Catalog) -> str:
+    """Return why pods do not select the product, where it would distinguish the nodes."""
+    own = kind.gpu.product_label
+    if kind.gpu.vendor != "nvidia" or not own or any(rival.gpu.product_label in (None, own) for rival in rivals):
+        return ""
+    if not has_feature_discovery(kind.pool.cluster, fleet, facts):
+        return (
+            f". Pods select `{PRODUCT}` where GPU feature discovery runs, as the GPU operator does; then"
+            f" `gpuFeatureDiscovery: true` of cluster `{kind.pool.cluster}` is enough"
+        )
+    return f". Nodes that start on demand do not have `{PRODUCT}` before" if is_autoscaled(kind.pool) else ""
 
 
 def _label(host: dict[str, Any], label: dict[str, str], is_of_kind: bool) -> dict[str, Any]:
@@ -125,4 +149,6 @@ def _choose_label(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> tuple[dict[st
         source = "AMD's node labeller" if kind.gpu.vendor == "amd" else "node feature discovery with Intel's rules"
         return {key: value}, f"set by {source}"
     name = f"{kind.name}-{kind.hosts[0]}" if kind.hosts else kind.name
+    if is_autoscaled(kind.pool):
+        return {_POOL: name}, "write it into the template of these nodes, or use a label that is there already"
     return {_POOL: name}, f"kubectl label nodes NODE... {_POOL}={name}, or a label that these nodes have already"

@@ -127,13 +127,16 @@ def _group(nodes: list[Object], facts: Facts) -> dict[str, list[Object]]:
 def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
     """Node labels of each host of each pool, as the pods select them."""
     from rayhelm.facts import load_catalog
+    from rayhelm.planner.placement.feature_discovery import has_feature_discovery
 
     known, found = load_catalog(), {}
     assert facts.rendered
-    for name, pool in facts.rendered.loaded.fleet.pools.items():
+    fleet = facts.rendered.loaded.fleet
+    for name, pool in fleet.pools.items():
         if pool.cluster != facts.region:
             continue
-        is_labeled = facts.rendered.loaded.fleet.clusters[pool.cluster].gpu_feature_discovery
+        # Also for autoscaled pools: their pods do not select the label, and their nodes get it after the start.
+        is_labeled = has_feature_discovery(pool.cluster, fleet, known)
         kinds = [(host.gpu, host.node_selector) for host in pool.hosts] or [(pool.gpu or "", {})]
         found[name] = [
             {**_label_gpu(known.gpu(gpu), is_labeled=is_labeled), **pool.node_selector, **own} for gpu, own in kinds
