@@ -9,6 +9,7 @@ import time
 
 from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.shape import ReplicaShape
 
 
 def main(count: int) -> None:
@@ -17,7 +18,7 @@ def main(count: int) -> None:
     choose = random.Random(0)
     asked = [(choose.choice(models), choose.choice(gpus), choose.choice((1, 2, 4, 8))) for _ in range(count)]
     start = time.perf_counter()
-    answers = [fit(model, [gpu], tp, facts=facts) for model, gpu, tp in asked]
+    answers = [fit(model, [gpu], ReplicaShape(tp), facts=facts) for model, gpu, tp in asked]
     seconds = time.perf_counter() - start
     fitting = sum(answer.fits for answer in answers)
     print(f"{count:,} fits over {len(models)} models and {len(gpus)} GPUs: {seconds:.2f} s ({fitting:,} fit)")

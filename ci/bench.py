@@ -12,6 +12,7 @@ from pathlib import Path
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.shape import ReplicaShape
 
 ROOT = Path(__file__).resolve().parent.parent
 RAYHELM = Path(sys.executable).with_name("rayhelm")
@@ -64,7 +65,7 @@ def ask_at_random(count: int) -> None:
     for _ in range(count):
         model, gpu = (dice.choice(names) for names in known)
         try:
-            fit(load_catalog().model(model), [load_catalog().gpu(gpu)], dice.choice((1, 2, 4, 8)))
+            fit(load_catalog().model(model), [load_catalog().gpu(gpu)], ReplicaShape(dice.choice((1, 2, 4, 8))))
         except FleetError:
             continue
 

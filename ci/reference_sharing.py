@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rayhelm.facts import load_catalog
 from rayhelm.facts.huggingface import resolve
+from rayhelm.planner.memory.engine_settings import EngineSettings
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
 
@@ -77,5 +78,5 @@ def _estimate(copies: int, batch: int) -> Row:
     )
     seconds = copies * (found.ttft_s.mid + (OUTPUT - 1) * found.tpot_s.mid)
     model = resolve(str(CONFIG), None)
-    memory = fit(model, [load_catalog().gpu(GPU)], share=1 / copies, max_model_len=CONTEXT)
+    memory = fit(model, [load_catalog().gpu(GPU)], settings=EngineSettings(fraction=1 / copies, context=CONTEXT))
     return Row(copies, batch, memory, seconds)

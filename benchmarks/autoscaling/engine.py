@@ -12,11 +12,11 @@ from rayhelm.facts.engines import find_engine
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.versions import versions
-from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
-from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.memory.kv_cache import count_token_bytes
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.model import Speed, compute_speed
-from rayhelm.planner.speed.shape import Load, ReplicaShape
+from rayhelm.planner.speed.replica import Load, Replica
 
 __all__ = ["ReplicaModel", "SimulatedReplica"]
 
@@ -45,10 +45,10 @@ class ReplicaModel:
         assert plan.tensor_parallel_size == plan.pipeline_parallel_size == 1
         model = facts.model(plan.source)
         constants, _ = find_engine(versions().vllm)
-        cache = lay_out_kv_cache(model, 1, find_partition(model, 1, None), "auto", constants)
-        assert cache
+        kv_bytes = count_token_bytes(model, ReplicaShape(), "auto", constants)
+        assert kv_bytes
         assert plan.kv_cache_tokens
-        return cls(model, facts.gpu(plan.gpu), cache.token_bytes(0), plan.kv_cache_tokens, plan.max_num_seqs, slower)
+        return cls(model, facts.gpu(plan.gpu), kv_bytes, plan.kv_cache_tokens, plan.max_num_seqs, slower)
 
     def step(self, running: float, context: float, reuse: float) -> float:
         """Return the seconds of a decode step; `reuse` is the number of prompt tokens computed per output token."""
@@ -62,11 +62,11 @@ class ReplicaModel:
     @cached_property
     def _speed(self) -> Callable[[float, float, float], Speed]:
         """The speed by prompt, answer and requests in flight; between two events it is asked for again and again."""
-        shape = ReplicaShape(self.model, (self.gpu,), kv_bytes_per_token=self.kv_bytes, max_num_seqs=1_000_000)
+        replica = Replica(self.model, (self.gpu,), kv_bytes_per_token=self.kv_bytes, max_num_seqs=1_000_000)
 
         @lru_cache(maxsize=1 << 16)
         def compute(prompt: float, answer: float, running: float) -> Speed:
-            return compute_speed(shape, Load(prompt, answer, running))
+            return compute_speed(replica, Load(prompt, answer, running))
 
         return compute
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rayhelm.facts import load_catalog
 from rayhelm.facts.huggingface import read_config
+from rayhelm.planner.memory.engine_settings import read_settings
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.speed.estimate import SpeedEstimate
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
@@ -47,10 +48,7 @@ def fit_shape(name: str, measured: Mapping[str, Any], gpu: str) -> Fit:
     return fit(
         read_config(SHAPES[name]),
         [load_catalog().gpu(gpu)],
-        gpu_memory_utilization=measured["gpu_memory_utilization"],
-        max_model_len=measured["max_model_len"],
-        max_num_seqs=measured["max_num_seqs"],
-        max_num_batched_tokens=measured["max_num_batched_tokens"],
+        settings=read_settings(measured),
         vllm_version=measured["vllm"],
     )
 

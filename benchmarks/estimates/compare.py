@@ -7,7 +7,7 @@ from statistics import mean, median
 from typing import Any
 
 from performance.validation import Residual
-from rayhelm.planner.speed.rows import shape_of_row
+from rayhelm.planner.speed.rows import replica_of_row
 
 __all__ = ["Pair", "compare"]
 
@@ -33,8 +33,8 @@ def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the errors of all rows, of some kinds of them, and by model and GPU."""
     groups: dict[str, Callable[[Pair], bool]] = {
         "all": lambda _: True,
-        "dense": lambda pair: shape_of_row(pair.ours.row).model.experts is None,
-        "sparse": lambda pair: shape_of_row(pair.ours.row).model.experts is not None,
+        "dense": lambda pair: replica_of_row(pair.ours.row).model.experts is None,
+        "sparse": lambda pair: replica_of_row(pair.ours.row).model.experts is not None,
         "requests fit the KV cache": lambda pair: not pair.answer["is_over_cache"] and not pair.ours.is_queued,
         **{name: _has_name(name) for name in sorted({_name(pair) for pair in pairs})},
     }

@@ -50,13 +50,13 @@ def build_question(row: MeasuredRow, kv_cache: str | None, database_mode: str) -
         "database_mode": database_mode,
         "isl": int(row.load.input_tokens),
         "osl": int(row.load.output_tokens),
-        "batch_size": max(1, round(row.load.concurrency / row.dp)),
-        "tp_size": row.tp,
-        "attention_dp_size": row.dp,
+        "batch_size": max(1, round(row.load.concurrency / row.shape.dp)),
+        "tp_size": row.shape.tp,
+        "attention_dp_size": row.shape.dp,
         **quantization,
     }
     if kv_cache:
         question["kvcache_quant_mode"] = kv_cache
-    experts = row.tp * row.dp
-    sizes = (1, experts) if row.has_expert_parallel else (experts, 1)
+    experts = row.shape.tp * row.shape.dp
+    sizes = (1, experts) if row.shape.has_expert_parallel else (experts, 1)
     return question | dict(zip(("moe_tp_size", "moe_ep_size"), sizes, strict=True))

@@ -58,7 +58,7 @@ def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
     fitted = _round(fit_rows(rows))
     by_model, by_gpu = leave_out(lambda row: row.model), leave_out(lambda row: row.gpu)
     by_load = leave_out_row(_is_same_load)
-    by_split = leave_out_row(lambda row, other: row.tp == other.tp)
+    by_split = leave_out_row(lambda row, other: row.shape.tp == other.shape.tp)
     bands = {
         figure: build_bands(figure, by_model, by_gpu, [*by_load, *by_split], list(_list_repeats(figure, rows)))
         for figure in FIGURES
@@ -127,7 +127,7 @@ def _report(residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) 
 
 
 def _is_same_load(row: MeasuredRow, other: MeasuredRow) -> bool:
-    return row.tp == other.tp and row.load == other.load
+    return row.shape.tp == other.shape.tp and row.load == other.load
 
 
 def _list_repeats(figure: str, rows: Sequence[MeasuredRow]) -> list[float]:
@@ -141,7 +141,7 @@ def _list_repeats(figure: str, rows: Sequence[MeasuredRow]) -> list[float]:
             "ttft": row.ttft_s,
             "throughput": 1 / (row.ttft_s + (row.load.output_tokens - 1) * row.tpot_s),
         }[figure]
-        groups[row.model, row.weights, row.gpu, row.tp, row.has_expert_parallel, row.load].append(value)
+        groups[row.model, row.weights, row.gpu, row.shape.tp, row.shape.has_expert_parallel, row.load].append(value)
     return [log(value / median(group)) for group in groups.values() if len(group) > 1 for value in group]
 
 

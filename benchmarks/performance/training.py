@@ -10,7 +10,7 @@ import yaml
 from performance.solve import Prior, solve
 from rayhelm.planner.speed.coefficients import Band, Bands, SpeedCoefficients
 from rayhelm.planner.speed.model import count_running, list_first_token_terms, list_step_terms
-from rayhelm.planner.speed.rows import MeasuredRow, load_rows, shape_of_row
+from rayhelm.planner.speed.rows import MeasuredRow, load_rows, replica_of_row
 
 __all__ = ["MOST_IN_FLIGHT", "fit_rows", "list_usable_rows", "start"]
 
@@ -48,7 +48,7 @@ def fit_rows(rows: Sequence[MeasuredRow]) -> SpeedCoefficients:
     """Return coefficients that are fitted to these rows: first a decode step, then the time to first token."""
     priors: dict[str, dict[str, Any]] = yaml.safe_load(PRIORS.read_text())
     fitted = start()
-    terms = [list_step_terms(shape_of_row(row), row.load, fitted) for row in rows]
+    terms = [list_step_terms(replica_of_row(row), row.load, fitted) for row in rows]
     tpot = solve(terms, [row.tpot_s for row in rows], _weigh(rows), _priors(priors["tpot"]))
     fitted = fitted.model_copy(update={"tpot": tpot})
     timed = [(row, row.ttft_s) for row in rows if row.ttft_s is not None and not _is_queued(row)]
@@ -58,15 +58,15 @@ def fit_rows(rows: Sequence[MeasuredRow]) -> SpeedCoefficients:
 
 
 def _list_first_token_terms(row: MeasuredRow, fitted: SpeedCoefficients) -> dict[str, float]:
-    shape = shape_of_row(row)
-    running, _ = count_running(shape, row.load)
-    step = list_step_terms(shape, row.load, fitted)
+    replica = replica_of_row(row)
+    running, _ = count_running(replica, row.load)
+    step = list_step_terms(replica, row.load, fitted)
     tpot = sum(fitted.tpot[name] * value for name, value in step.items())
-    return list_first_token_terms(shape, row.load, tpot, fitted, running)
+    return list_first_token_terms(replica, row.load, tpot, fitted, running)
 
 
 def _is_queued(row: MeasuredRow) -> bool:
-    _, limit = count_running(shape_of_row(row), row.load)
+    _, limit = count_running(replica_of_row(row), row.load)
     return bool(limit)
 
 

@@ -10,7 +10,7 @@ from performance.training import fit_rows, list_usable_rows
 from rayhelm.planner.speed.coefficients import SpeedCoefficients
 from rayhelm.planner.speed.model import compute_speed
 from rayhelm.planner.speed.neighbors import correct, find_rows
-from rayhelm.planner.speed.rows import MeasuredRow, shape_of_row
+from rayhelm.planner.speed.rows import MeasuredRow, replica_of_row
 
 __all__ = ["FIGURES", "Residual", "leave_out", "leave_out_row", "list_values", "summarize"]
 
@@ -33,7 +33,7 @@ class Residual:
 
     @cached_property
     def has_experts(self) -> bool:
-        return shape_of_row(self.row).model.experts is not None
+        return replica_of_row(self.row).model.experts is not None
 
 
 def leave_out(group: Callable[[MeasuredRow], str]) -> list[Residual]:
@@ -50,9 +50,9 @@ def leave_out_row(is_near: Callable[[MeasuredRow, MeasuredRow], bool]) -> list[R
     """Return the residuals of each row, corrected by the rows of its model and GPU that are not near it."""
     found = []
     for row in list_usable_rows():
-        shape = shape_of_row(row)
-        others = [other for other in find_rows(shape) if not is_near(row, other) and other in _usable()]
-        correction = correct(shape, row.load, others, row.kv_cache_dtype)
+        replica = replica_of_row(row)
+        others = [other for other in find_rows(replica) if not is_near(row, other) and other in _usable()]
+        correction = correct(replica, row.load, others, row.kv_cache_dtype)
         if correction.basis == "interpolated":
             found.append(_compare(row, None, correction.tpot, correction.ttft))
     return found
@@ -63,7 +63,7 @@ def _usable() -> set[MeasuredRow]:
 
 
 def _compare(row: MeasuredRow, fitted: SpeedCoefficients | None, tpot: float, ttft: float) -> Residual:
-    speed = compute_speed(shape_of_row(row), row.load, fitted)
+    speed = compute_speed(replica_of_row(row), row.load, fitted)
     step, first = speed.tpot_s * exp(tpot), speed.ttft_s * exp(ttft)
     measured = row.ttft_s
     longer = row.load.output_tokens - 1

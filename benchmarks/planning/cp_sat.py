@@ -92,13 +92,13 @@ def list_on_fewest_hosts(candidates: Iterable[Candidate]) -> list[Candidate]:
     parallel size that starts with certainty."""
     found = list(candidates)
     fewest: dict[tuple[str, str, int], int] = {}
-    for each in found:
+    keys = [(*find_group(each), each.split.shape.tp) for each in found]
+    for each, key in zip(found, keys, strict=True):
         _, is_tight, has_shorter_context, _, is_eager = each.faults
         if not (is_tight or has_shorter_context or is_eager):
-            key = (*find_group(each), each.split.tp)
             fewest[key] = min(fewest.get(key, each.split.nodes), each.split.nodes)
     return [
-        each for each in found if each.split.nodes <= fewest.get((*find_group(each), each.split.tp), each.split.nodes)
+        each for each, key in zip(found, keys, strict=True) if each.split.nodes <= fewest.get(key, each.split.nodes)
     ]
 
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from rayhelm.cli.fit import fit_command
 from rayhelm.errors import FleetError, RayhelmError
 from rayhelm.facts import load_catalog
-from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.fit import Fit
+from shared.fits import fit
 
 A4000, A5000, H100 = "RTX-A4000-16GB", "RTX-A5000-24GB", "H100-SXM-80GB"
 AWQ = "Qwen/Qwen3-32B-AWQ"

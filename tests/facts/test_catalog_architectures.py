@@ -16,9 +16,9 @@ from rayhelm.facts.engines import find_engine
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.huggingface import read_config
 from rayhelm.facts.tensors import count_weights
-from rayhelm.planner.memory.fit import fit
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
+from shared.fits import fit
 
 FOLDER = Path(__file__).parent / "architecture_configs"
 REFERENCES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "parameters.yaml").read_text())

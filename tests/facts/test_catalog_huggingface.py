@@ -11,7 +11,7 @@ import pytest
 from rayhelm.errors import FleetError, Problem
 from rayhelm.facts import load_catalog
 from rayhelm.facts.huggingface import read_config, resolve
-from rayhelm.planner.memory.fit import fit
+from shared.fits import fit
 
 CONFIGS = sorted((Path(__file__).parent / "catalog_configs").glob("*.json"))
 ABOUT_THE_ENTRY = {"id", "aliases", "published", "source", "notes", "extra_source", "needs_token"}

@@ -9,9 +9,9 @@ from rayhelm.errors import Fix, FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.huggingface import read_config, read_keys
 from rayhelm.fleet.load import load_fleet
-from rayhelm.planner.memory.fit import fit
 from rayhelm.planner.planner import plan_fleet
 from shared.command import run
+from shared.fits import fit
 
 GPU = load_catalog().gpu("H100-SXM-80GB")
 RECORD = {

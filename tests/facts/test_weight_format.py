@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rayhelm.facts.model import Quantization
-from rayhelm.planner.speed.shape import find_format
+from rayhelm.planner.speed.replica import find_format
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from rayhelm.facts.engines import find_engine
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.memory.gpu_memory import count_stage_weights
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
 from shared.fleets import load, one, refused
 
@@ -22,7 +23,7 @@ LOAD = "traffic: {requestsPerSecond: 4, inputTokens: 2000, outputTokens: 400}"
 def test_ranks_share_experts_and_repeat_attention() -> None:
     model = load_catalog().model(DEEPSEEK)
     tensor, ranks, alone = (
-        sum(count_stage_weights(model, tp, (model.layers,), ENGINE, has_expert_parallel=tp * dp > 1, dp=dp))
+        sum(count_stage_weights(model, ReplicaShape(tp, 1, dp, tp * dp > 1), ENGINE))
         for tp, dp in ((8, 1), (1, 8), (1, 1))
     )
     assert tensor < ranks < alone

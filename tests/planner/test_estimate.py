@@ -10,14 +10,15 @@ import pytest
 
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed import query
-from rayhelm.planner.speed.build import build_shape
+from rayhelm.planner.speed.build import build_replica
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import SpeedEstimate, estimate_speed
 from rayhelm.planner.speed.model import compute_speed
 from rayhelm.planner.speed.query import SpeedQuery, answer_lines, answer_query
+from rayhelm.planner.speed.replica import Load, Replica, Speculation, StageLink
 from rayhelm.planner.speed.rows import load_rows
-from rayhelm.planner.speed.shape import Load, ReplicaShape, Speculation, StageLink
 from shared.command import Answer, run
 
 Rayhelm = Callable[..., Answer]
@@ -41,10 +42,11 @@ def ask(**keys: Any) -> SpeedEstimate:
     return answer_query(SpeedQuery.model_validate(MEASURED | keys))
 
 
-def shape_of(model: str, gpu: str, tp: int, pp: int = 1, **keys: Any) -> ReplicaShape:
+def replica_of(model: str, gpu: str, tp: int, pp: int = 1, **keys: Any) -> Replica:
     found = load_catalog().gpu(gpu)
-    shape, _ = build_shape(load_catalog().model(model), [found] * pp, tp, context=4096, **keys)
-    return shape
+    shape = ReplicaShape(tp, pp)
+    replica, _ = build_replica(load_catalog().model(model), [found] * pp, shape, context=4096, **keys)
+    return replica
 
 
 def test_estimate_of_a_measured_load_is_the_measurement() -> None:
@@ -81,16 +83,16 @@ def test_slow_network_lengthens_the_time_per_token_of_a_pipeline() -> None:
 
 
 def test_latency_of_the_network_lengthens_the_time_per_token() -> None:
-    shape = replace(shape_of(LLAMA_405B, "H100", 8, 2), link=StageLink(10.0, 10e-6))
-    far = replace(shape, link=StageLink(10.0, 20e-3))
+    replica = replace(replica_of(LLAMA_405B, "H100", 8, 2), link=StageLink(10.0, 10e-6))
+    far = replace(replica, link=StageLink(10.0, 20e-3))
     load = Load(1024, 512, 8)
-    assert compute_speed(far, load).tpot_s - compute_speed(shape, load).tpot_s == pytest.approx(0.02, abs=1e-3)
+    assert compute_speed(far, load).tpot_s - compute_speed(replica, load).tpot_s == pytest.approx(0.02, abs=1e-3)
 
 
 def test_overfull_link_is_refused_with_its_rate() -> None:
-    shape = replace(shape_of("Qwen/Qwen3-8B", "H100", 1, 2), link=StageLink(0.02, 1e-4))
+    replica = replace(replica_of("Qwen/Qwen3-8B", "H100", 1, 2), link=StageLink(0.02, 1e-4))
     with pytest.raises(FleetError, match=r"the link carries 0\.02 GB/s"):
-        estimate_speed(shape, Load(2000, 100, 64))
+        estimate_speed(replica, Load(2000, 100, 64))
 
 
 def test_requests_beyond_the_kv_cache_wait() -> None:
@@ -144,7 +146,7 @@ def test_load_that_no_row_reaches_has_a_note_and_a_wide_interval(tokens: tuple[i
 
 
 def test_prompts_beyond_the_capacity_of_a_step_wait_instead_of_slowing_others() -> None:
-    one, many = (compute_speed(shape_of("Qwen/Qwen3-14B", "H100", 1), Load(16_000, 8, count)) for count in (8, 32))
+    one, many = (compute_speed(replica_of("Qwen/Qwen3-14B", "H100", 1), Load(16_000, 8, count)) for count in (8, 32))
     assert many.is_prefill_bound
     assert many.tpot_s == pytest.approx(one.tpot_s, rel=0.01)
     assert many.ttft_s > 3.5 * one.ttft_s
@@ -166,21 +168,21 @@ def test_speculative_decoding_multiplies_tokens_by_accepted_drafts() -> None:
 
 def test_all_reduce_over_pcie_costs_more_than_over_nvlink() -> None:
     load = Load(1024, 512, 32)
-    parts = {gpu: compute_speed(shape_of("Qwen/Qwen3-32B", gpu, 4), load).parts for gpu in ("H100", "L40S")}
+    parts = {gpu: compute_speed(replica_of("Qwen/Qwen3-32B", gpu, 4), load).parts for gpu in ("H100", "L40S")}
     assert parts["L40S"]["all_reduce_bytes"] > 20 * parts["H100"]["all_reduce_bytes"]
 
 
 def test_expert_parallel_ranks_exchange_their_tokens() -> None:
-    shape, load = shape_of("Qwen/Qwen3-30B-A3B", "H100", 1), Load(1024, 512, 32)
-    ranks = replace(shape, dp=4, has_expert_parallel=True)
-    assert compute_speed(shape, load).parts["all_reduce_bytes"] == 0
+    replica, load = replica_of("Qwen/Qwen3-30B-A3B", "H100", 1), Load(1024, 512, 32)
+    ranks = replace(replica, shape=ReplicaShape(dp=4, has_expert_parallel=True))
+    assert compute_speed(replica, load).parts["all_reduce_bytes"] == 0
     assert compute_speed(ranks, load).parts["all_reduce_bytes"] > 0
 
 
 def test_more_requests_never_shorten_the_time_per_token() -> None:
     for model in ("Qwen/Qwen3-14B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3"):
-        shape = shape_of(model, "H200", 8)
-        times = [compute_speed(shape, Load(1000, 300, count)).tpot_s for count in (1, 2, 8, 64, 256)]
+        replica = replica_of(model, "H200", 8)
+        times = [compute_speed(replica, Load(1000, 300, count)).tpot_s for count in (1, 2, 8, 64, 256)]
         assert times == sorted(times)
 
 
@@ -323,7 +325,8 @@ def test_rows_that_the_fit_uses_have_known_models_and_gpus() -> None:
 @pytest.mark.parametrize("stages", [1, 2])
 @pytest.mark.parametrize("model", ["Qwen/Qwen3-32B", "Qwen/Qwen3-235B-A22B-FP8", "google/gemma-3-27b-it"])
 def test_parts_of_a_step_add_up_to_the_time_per_output_token(model, stages, tp):
-    shape = replace(shape_of(model, "H100", tp), gpus=shape_of(model, "H100", tp).gpus * stages)
+    one = replica_of(model, "H100", tp)
+    replica = replace(one, gpus=one.gpus * stages, shape=ReplicaShape(tp, stages))
     for concurrency in (1, 7.5, 300):
-        speed = compute_speed(shape, Load(3000, 200, concurrency, cached_tokens=500))
+        speed = compute_speed(replica, Load(3000, 200, concurrency, cached_tokens=500))
         assert sum(speed.parts.values()) == pytest.approx(speed.tpot_s, rel=1e-9)

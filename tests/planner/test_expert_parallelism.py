@@ -8,6 +8,7 @@ from rayhelm.facts.engines import find_engine
 from rayhelm.planner.memory.gpu_memory import count_stage_weights, estimate_activation
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
 from shared.fleets import load, one, refused
 
@@ -18,7 +19,7 @@ HOST = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}"
 
 
 def list_errors(model: str, tp: int) -> tuple[str, ...]:
-    return list_split_errors(load_catalog().model(model), tp, 1, ENGINE, has_expert_parallel=True)
+    return list_split_errors(load_catalog().model(model), ReplicaShape(tp, has_expert_parallel=True), ENGINE)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_useless_expert_parallelism_is_refused_with_a_reason(model: str, tp: int
 def test_whole_experts_take_as_much_memory_as_parts_when_they_divide_evenly() -> None:
     model = load_catalog().model(QWEN)
     parts, whole = (
-        count_stage_weights(model, 4, (model.layers,), ENGINE, has_expert_parallel=expert) for expert in (False, True)
+        count_stage_weights(model, ReplicaShape(4, has_expert_parallel=expert), ENGINE) for expert in (False, True)
     )
     assert whole == pytest.approx(parts)
 
@@ -56,7 +57,7 @@ def test_gpu_with_one_expert_more_is_counted_when_they_do_not_divide_evenly() ->
     assert model.experts
     ten = model.model_copy(update={"experts": model.experts.model_copy(update={"count": 10, "active": 2})})
     even, uneven = (
-        sum(count_stage_weights(ten, 4, (ten.layers,), ENGINE, has_expert_parallel=expert)) for expert in (False, True)
+        sum(count_stage_weights(ten, ReplicaShape(4, has_expert_parallel=expert), ENGINE)) for expert in (False, True)
     )
     experts = ten.layers * 3 * ten.hidden * model.experts.intermediate
     assert uneven - even == pytest.approx((3 - 10 / 4) * experts, rel=0.01)
@@ -66,7 +67,7 @@ def test_working_memory_counts_whole_experts() -> None:
     model = load_catalog().model(QWEN)
     parts, whole = (
         estimate_activation(
-            model, 8, seqs=16, tokens=8192, last_stage=False, engine=ENGINE, has_expert_parallel=expert
+            model, ReplicaShape(8, 1, 1, expert), seqs=16, tokens=8192, last_stage=False, engine=ENGINE
         ).bytes
         for expert in (False, True)
     )

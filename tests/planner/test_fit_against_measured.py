@@ -10,8 +10,9 @@ import pytest
 
 from rayhelm.facts import load_catalog
 from rayhelm.facts.model import Checkpoint, Quantization
-from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.fit import Fit
 from rayhelm.planner.memory.gpu_memory import GIB
+from shared.fits import fit
 
 DATA = Path(__file__).parents[1] / "shared/data"
 BNB = Quantization(method="bitsandbytes", bits=4, group_size=64, scale_bits=8)

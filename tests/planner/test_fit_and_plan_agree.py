@@ -1,41 +1,34 @@
-"""`plan` and `fit` give the same memory figures for the same settings."""
+"""`plan` completes and evaluates the settings of an engine as `fit` does."""
 
 import pytest
 
-from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
-from rayhelm.planner.memory.fit import Fit, fit
-from shared.fleets import one
+from shared.fits import fit
+from shared.fleets import one, refused
 
-POOL = "{gpu: RTX-2070-8GB, nodes: 1}"
-WHISPER = (
-    "{source: openai/whisper-large-v3, task: transcribe, gpuFraction: %s,"
-    " engine: {max_num_seqs: 256, enforce_eager: true}}"
-)
-
-
-def ask(utilization: float) -> Fit:
-    facts = load_catalog()
-    return fit(
-        facts.model("openai/whisper-large-v3"),
-        [facts.gpu("RTX-2070-8GB")],
-        gpu_memory_utilization=utilization,
-        max_num_seqs=256,
-        enforce_eager=True,
-    )
-
-
-@pytest.mark.parametrize(("share", "utilization"), [(0.4, 0.36), (0.5, 0.46)], ids=["no-cache", "small-cache"])
-def test_plan_and_fit_miss_the_same_memory(share: float, utilization: float) -> None:
-    with pytest.raises(FleetError) as caught:
-        one(POOL, WHISPER % share)
-    (problem,) = caught.value.problems
-    missing = problem.message.partition(" GiB of memory are missing")[0].rpartition(" ")[2]
-    assert f"{missing} GiB are missing" in ask(utilization).reason
+H100 = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}"
 
 
 @pytest.mark.parametrize(("share", "utilization"), [(0.6, 0.55), (0.95, 0.87)])
 def test_plan_and_fit_have_the_same_cache(share: float, utilization: float) -> None:
-    model, answer = one(POOL, WHISPER % share), ask(utilization)
-    assert model.gpu_memory_utilization == utilization
-    assert model.kv_cache_tokens == answer.kv_cache_tokens
+    source, gpu = "openai/whisper-large-v3", "RTX-2070-8GB"
+    engine = {"max_num_seqs": 256, "enforce_eager": True}
+    pins = f"gpuFraction: {share}, engine: {{max_num_seqs: 256, enforce_eager: true}}"
+    planned = one(f"{{gpu: {gpu}, nodes: 1}}", f"{{source: {source}, task: transcribe, {pins}}}")
+    facts = load_catalog()
+    answer = fit(facts.model(source), [facts.gpu(gpu)], gpu_memory_utilization=utilization, **engine)
+    assert planned.gpu_memory_utilization == utilization
+    assert planned.kv_cache_tokens == answer.kv_cache_tokens
+
+
+def test_refused_context_parallel_size_has_the_fix_of_fit() -> None:
+    problem = refused(H100, "{source: Qwen/Qwen3-8B, engine: {decode_context_parallel_size: 3}}")
+    assert "decode_context_parallel_size 3 does not divide the 1 ranks" in problem.message
+
+
+def test_fixes_of_a_plan_count_with_the_pinned_cache_type() -> None:
+    problem = refused(
+        "{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-14B-FP8, context: 131072, engine: {kv_cache_dtype: fp8}}"
+    )
+    fixes = [problem.fix, *problem.alternatives]
+    assert not [fix for fix in fixes if "kv_cache_dtype" in str(fix)]

@@ -10,6 +10,7 @@ from rayhelm.deploy.compose.ray_service import build_ray_service_values
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
+from rayhelm.planner.shape import ReplicaShape
 from shared.fleets import load, plan
 from shared.small_fleet import problems, the_problem
 
@@ -86,11 +87,11 @@ def test_adapter_slots_have_the_shapes_of_vllm() -> None:
     model = load_catalog().model("meta-llama/Llama-3.2-1B-Instruct")
     hidden, wide, keys, vocabulary = 2048, 8192, 512, 128256
     layer = 2 * hidden + 2 * (hidden + keys) + 2 * hidden + 2 * (hidden + wide) + (wide + hidden)
-    (whole,) = count_adapter_bytes(model, 1, (16,), AdapterSlots(2, 16))
+    (whole,) = count_adapter_bytes(model, ReplicaShape(), AdapterSlots(2, 16))
     assert whole == 2 * 16 * 2 * (16 * layer + 2 * (vocabulary + hidden))
     # Tensor parallelism divides the outputs of q, k, v, gate and up, and the inputs of o and down.
     halves = 3 * hidden + (hidden + 2 * keys) / 2 + hidden + hidden / 2 + 2 * hidden + wide + wide / 2 + hidden
-    (half,) = count_adapter_bytes(model, 2, (16,), AdapterSlots(2, 16))
+    (half,) = count_adapter_bytes(model, ReplicaShape(2), AdapterSlots(2, 16))
     assert half == 2 * 16 * 2 * (16 * halves + 2 * (vocabulary + hidden))
 
 

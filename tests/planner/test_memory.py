@@ -17,8 +17,10 @@ from rayhelm.planner.memory.gpu_memory import (
 )
 from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import list_tensor_parallel_sizes, split_layers
+from rayhelm.planner.shape import ReplicaShape
 
 ENGINE, _ = find_engine("0.29.0")
+ONE = ReplicaShape()
 LLAMA_8B = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct")
 LLAMA_3B = load_catalog().model("meta-llama/Llama-3.2-3B-Instruct")
 QWEN_AWQ = load_catalog().model("Qwen/Qwen3-32B-AWQ")
@@ -36,7 +38,7 @@ def cache_of(model, tp=1, pp=1, dtype="auto", version="0.29.0") -> KvCache:
 
 
 def test_single_gpu_has_all_weight_bytes() -> None:
-    assert count_stage_weights(LLAMA_8B, 1, (32,), ENGINE) == (count_weights(LLAMA_8B).bytes,)
+    assert count_stage_weights(LLAMA_8B, ONE, ENGINE) == (count_weights(LLAMA_8B).bytes,)
 
 
 def test_each_gpu_holds_the_rotary_positions_of_the_longest_context() -> None:
@@ -46,32 +48,34 @@ def test_each_gpu_holds_the_rotary_positions_of_the_longest_context() -> None:
 
 
 def test_stages_have_each_layer_once() -> None:
-    untied = count_stage_weights(QWEN_AWQ, 1, (32, 32), ENGINE)
+    untied = count_stage_weights(QWEN_AWQ, ReplicaShape(pp=2), ENGINE)
     assert sum(untied) == pytest.approx(count_weights(QWEN_AWQ).bytes)
 
 
 def test_tied_embedding_is_on_the_last_stage_again() -> None:
     assert LLAMA_3B.tied_embeddings
     embedding = LLAMA_3B.vocab * LLAMA_3B.hidden * 2
-    assert sum(count_stage_weights(LLAMA_3B, 1, (14, 14), ENGINE)) == pytest.approx(
+    assert sum(count_stage_weights(LLAMA_3B, ReplicaShape(pp=2), ENGINE)) == pytest.approx(
         count_weights(LLAMA_3B).bytes + embedding
     )
 
 
 def test_tensor_parallelism_pads_the_vocabulary_and_replicates_norms() -> None:
     odd = LLAMA_8B.model_copy(update={"vocab": LLAMA_8B.vocab - 1})
-    assert count_stage_weights(odd, 4, (32,), ENGINE) == pytest.approx(count_stage_weights(LLAMA_8B, 4, (32,), ENGINE))
+    assert count_stage_weights(odd, ReplicaShape(4), ENGINE) == pytest.approx(
+        count_stage_weights(LLAMA_8B, ReplicaShape(4), ENGINE)
+    )
     norms = (2 * 32 + 1) * 4096 * 2
     expected = (count_weights(LLAMA_8B).bytes - norms) / 4 + norms
-    assert count_stage_weights(LLAMA_8B, 4, (32,), ENGINE) == pytest.approx((expected,))
+    assert count_stage_weights(LLAMA_8B, ReplicaShape(4), ENGINE) == pytest.approx((expected,))
 
 
 def test_kv_weights_are_replicated_beyond_the_number_of_kv_heads() -> None:
     heads = LLAMA_8B.attention
     key_and_value = 32 * 2 * 4096 * heads.kv_heads * heads.head_dim * 2
     at_8, at_16 = (
-        count_stage_weights(LLAMA_8B, 8, (32,), ENGINE)[0],
-        count_stage_weights(LLAMA_8B, 16, (32,), ENGINE)[0],
+        count_stage_weights(LLAMA_8B, ReplicaShape(8), ENGINE)[0],
+        count_stage_weights(LLAMA_8B, ReplicaShape(16), ENGINE)[0],
     )
     replicated = key_and_value / 8 + (2 * 32 + 1) * 4096 * 2
     assert at_16 - replicated == pytest.approx((at_8 - replicated) / 2)
@@ -80,13 +84,13 @@ def test_kv_weights_are_replicated_beyond_the_number_of_kv_heads() -> None:
 @pytest.mark.parametrize("model", load_catalog().models(), ids=lambda model: model.id)
 def test_larger_tensor_parallel_size_never_adds_weights_per_gpu(model) -> None:
     sizes = list_tensor_parallel_sizes(model, ENGINE)
-    held = [count_stage_weights(model, tp, (model.layers,), ENGINE)[0] for tp in sizes]
+    held = [count_stage_weights(model, ReplicaShape(tp), ENGINE)[0] for tp in sizes]
     assert held == sorted(held, reverse=True)
 
 
 def test_mxfp4_experts_are_padded_like_in_the_kernels() -> None:
     for padding, measured in ((TRITON, 64.38), (MARLIN, 65.97)):
-        counted = count_stage_weights(GPT_OSS, 1, (36,), ENGINE, padding=padding)[0] / GIB
+        counted = count_stage_weights(GPT_OSS, ONE, ENGINE, padding)[0] / GIB
         assert counted == pytest.approx(measured, abs=0.1)
     assert count_weights(GPT_OSS).bytes / GIB == pytest.approx(60.8, abs=0.1)
 
@@ -145,15 +149,15 @@ def test_unknown_cache_dtype_is_refused_with_the_known_ones() -> None:
 def test_sampler_memory_grows_on_the_last_stage_only() -> None:
     old, _ = find_engine("0.11.0")
     logits = 1024 * LLAMA_8B.vocab
-    last = estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=old)
+    last = estimate_activation(LLAMA_8B, ONE, seqs=1024, tokens=8192, last_stage=True, engine=old)
     assert last.bytes == pytest.approx(38.3 * logits + (8192 + 1024) * 2 * 4096)
-    first = estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=False, engine=old)
+    first = estimate_activation(LLAMA_8B, ONE, seqs=1024, tokens=8192, last_stage=False, engine=old)
     assert first.bytes == pytest.approx(8192 * 2 * (3 * 14_336 + 3 * 4096))
 
 
 def test_sampler_rows_are_limited_by_the_batch() -> None:
     few, many = (
-        estimate_activation(LLAMA_8B, 1, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes
+        estimate_activation(LLAMA_8B, ONE, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes
         for seqs in (64, 1024)
     )
     assert few == many
@@ -161,7 +165,9 @@ def test_sampler_rows_are_limited_by_the_batch() -> None:
 
 def test_activations_are_60_percent_smaller_with_the_new_sampler() -> None:
     before, after = (
-        estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=find_engine(version)[0]).bytes
+        estimate_activation(
+            LLAMA_8B, ONE, seqs=1024, tokens=8192, last_stage=True, engine=find_engine(version)[0]
+        ).bytes
         for version in ("0.16.0", "0.17.0")
     )
     assert after / before == pytest.approx(0.4, abs=0.01)
@@ -169,7 +175,8 @@ def test_activations_are_60_percent_smaller_with_the_new_sampler() -> None:
 
 def test_models_without_a_vocabulary_head_have_no_sampler_memory() -> None:
     few, many = (
-        estimate_activation(BGE, 1, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes for seqs in (1, 1024)
+        estimate_activation(BGE, ONE, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes
+        for seqs in (1, 1024)
     )
     assert few == many
 
@@ -182,8 +189,8 @@ def test_cuda_graphs_count_since_0_21_and_not_with_eager() -> None:
 
 def test_eager_has_no_memory_of_torch_compile() -> None:
     assert (
-        estimate_non_torch(1, 1, eager=True, is_unified=False, engine=ENGINE).bytes
-        < estimate_non_torch(1, 1, eager=False, is_unified=False, engine=ENGINE).bytes
+        estimate_non_torch(ONE, eager=True, is_unified=False, engine=ENGINE).bytes
+        < estimate_non_torch(ONE, eager=False, is_unified=False, engine=ENGINE).bytes
     )
 
 

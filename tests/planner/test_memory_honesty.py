@@ -11,8 +11,9 @@ from rayhelm.facts import load_catalog
 from rayhelm.facts.engines import find_engine, is_older_than_measured, list_engines
 from rayhelm.facts.huggingface import read_config
 from rayhelm.facts.model import Checkpoint
-from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.fit import Fit
 from shared.command import run
+from shared.fits import fit
 from shared.fleets import one
 
 GPUS = load_catalog()

@@ -11,6 +11,7 @@ from rayhelm.planner.memory.parallelism import (
     list_tensor_parallel_sizes,
     split_layers,
 )
+from rayhelm.planner.shape import ReplicaShape
 
 ENGINE, _ = find_engine("0.29.0")
 
@@ -41,7 +42,9 @@ def test_remaining_layers_go_to_the_stages_before_the_last(layers: int, stages: 
     ],
 )
 def test_refused_tensor_split_names_what_is_not_divisible(model: str, tp: int, said: str) -> None:
-    assert any(said in objection for objection in list_split_errors(load_catalog().model(model), tp, 1, ENGINE))
+    assert any(
+        said in objection for objection in list_split_errors(load_catalog().model(model), ReplicaShape(tp), ENGINE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,24 +63,25 @@ def test_valid_tensor_parallel_sizes(model: str, sizes: tuple[int, ...]) -> None
 
 def test_padded_vocabulary_allows_all_powers_of_two() -> None:
     odd = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct").model_copy(update={"vocab": 128_257})
-    assert list_split_errors(odd, 8, 1, ENGINE) == ()
+    assert list_split_errors(odd, ReplicaShape(8), ENGINE) == ()
 
 
 @pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
 def test_encoders_refuse_pipeline_parallelism(model: str) -> None:
     assert any(
-        "no pipeline parallelism" in said for said in list_split_errors(load_catalog().model(model), 1, 2, ENGINE)
+        "no pipeline parallelism" in said
+        for said in list_split_errors(load_catalog().model(model), ReplicaShape(pp=2), ENGINE)
     )
 
 
 def test_pipeline_with_more_stages_than_layers_is_refused() -> None:
     assert any(
         "are fewer than 41 pipeline stages" in said
-        for said in list_split_errors(load_catalog().model("Qwen/Qwen3-14B"), 1, 41, ENGINE)
+        for said in list_split_errors(load_catalog().model("Qwen/Qwen3-14B"), ReplicaShape(pp=41), ENGINE)
     )
 
 
 @pytest.mark.parametrize("given", [(40,), (20, 19), (41, -1), (40, 0)])
 def test_wrong_partition_is_refused_with_the_split_of_vllm(given: tuple[int, ...]) -> None:
     with pytest.raises(FleetError, match=r"layers: \[20, 20\]"):
-        find_partition(load_catalog().model("Qwen/Qwen3-14B"), 2, given)
+        find_partition(load_catalog().model("Qwen/Qwen3-14B"), ReplicaShape(pp=2, partition=given))

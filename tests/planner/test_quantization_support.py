@@ -8,9 +8,9 @@ import pytest
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.model import Checkpoint, Quantization
-from rayhelm.planner.memory.fit import fit
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.speed.query import SpeedQuery, answer_query
+from shared.fits import fit
 from shared.fleets import plan
 
 NEEDS_8 = "vLLM 0.29.0 needs compute capability 8.0 for mxfp4 checkpoints, and T4-16GB has 7.5"

@@ -102,7 +102,7 @@ def test_candidates_on_fewest_hosts_have_no_longer_pipelines_over_hosts(cp_sat: 
     candidates = fleet.list_candidates()["model-00004"]
     kept = cp_sat.list_on_fewest_hosts(candidates)
     assert {each.split.nodes for each in candidates if each.split.gpu.id == "L40S-48GB"} >= {1, 2, 3}
-    assert {each.split.nodes for each in kept if each.split.gpu.id == "L40S-48GB" and each.split.tp == 4} == {1}
+    assert {each.split.nodes for each in kept if each.split.gpu.id == "L40S-48GB" and each.split.shape.tp == 4} == {1}
     assert [each for each in candidates if each.split.nodes == 1] == [each for each in kept if each.split.nodes == 1]
 
 

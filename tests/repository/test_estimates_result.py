@@ -39,7 +39,8 @@ def test_digest_depends_on_each_measured_figure_and_question() -> None:
 
     first, *others = list_usable_rows()
     longer = replace(first.load, output_tokens=first.load.output_tokens + 1)
-    changes = ({"tpot_s": first.tpot_s * 1.001}, {"ttft_s": 9.0}, {"tp": 2 * first.tp}, {"load": longer})
+    wider = replace(first.shape, tp=2 * first.shape.tp)
+    changes = ({"tpot_s": first.tpot_s * 1.001}, {"ttft_s": 9.0}, {"shape": wider}, {"load": longer})
     digests = {compute_digest([replace(first, **change), *others]) for change in ({}, *changes)}
     assert len(digests) == 1 + len(changes)
 
@@ -81,5 +82,5 @@ def test_each_row_of_a_known_gpu_is_asked() -> None:
         question = build_question(row, None, "SILICON")
         assert (question is not None) == (row.gpu in SYSTEMS)
         if question:
-            assert question["batch_size"] * row.dp == pytest.approx(row.load.concurrency, rel=0.01)
-            assert question["moe_tp_size"] * question["moe_ep_size"] == row.tp * row.dp
+            assert question["batch_size"] * row.shape.dp == pytest.approx(row.load.concurrency, rel=0.01)
+            assert question["moe_tp_size"] * question["moe_ep_size"] == row.shape.gpu_count

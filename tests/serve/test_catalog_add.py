@@ -15,6 +15,7 @@ from rayhelm.facts.huggingface import read_config
 from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.memory.gpu_memory import count_rotary_table, count_stage_weights
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.run.local.model_record import build_record
 
 pytestmark = pytest.mark.serve
@@ -77,7 +78,7 @@ def test_weights_of_a_known_architecture_equal_our_formula(tmp_path: Path) -> No
     assert found.record.layers == own.layers
     assert found.record.built
     (rank,) = found.record.built.ranks
-    counted = count_stage_weights(own, 2, (own.layers,), engine)[0] + count_rotary_table(own)
+    counted = count_stage_weights(own, ReplicaShape(2), engine)[0] + count_rotary_table(own)
     assert rank.weights == pytest.approx(counted, rel=0.001)
     assert "3" in found.refused[3] or "divisible" in found.refused[3]
 

@@ -6,6 +6,7 @@ from rayhelm.facts import load_catalog
 from rayhelm.facts.engines import find_engine
 from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.gpu_memory import count_stage_weights
+from rayhelm.planner.shape import ReplicaShape
 
 pytestmark = pytest.mark.serve
 
@@ -21,7 +22,7 @@ def with_experts(count: int) -> Checkpoint:
 def count_expert_bytes(count: int, ranks: int) -> float:
     """The weights of the experts on the fullest GPU, besides its first one."""
     many, few = (
-        sum(count_stage_weights(with_experts(each), ranks, (QWEN.layers,), ENGINE, has_expert_parallel=True))
+        sum(count_stage_weights(with_experts(each), ReplicaShape(ranks, has_expert_parallel=True), ENGINE))
         for each in (count, ranks)
     )
     return many - few

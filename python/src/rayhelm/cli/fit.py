@@ -65,7 +65,9 @@ def fit_command(
     from functools import partial
 
     from rayhelm.facts import load_catalog
+    from rayhelm.planner.memory.engine_settings import EngineSettings
     from rayhelm.planner.memory.fit import fit
+    from rayhelm.planner.shape import ReplicaShape
 
     checkpoint, partition = _model(model, config), _partition(layers)
     gpus = [_name("--gpu", partial(load_catalog().gpu, name)) for name in gpu]
@@ -73,20 +75,19 @@ def fit_command(
         answer = fit(
             checkpoint,
             gpus,
-            tp,
-            pp,
-            gpu_memory_utilization=gpu_memory_utilization,
-            max_model_len=max_model_len,
-            max_num_seqs=max_num_seqs,
-            max_num_batched_tokens=max_num_batched_tokens,
-            kv_cache_dtype=kv_cache_dtype,
-            decode_context_parallel_size=decode_context_parallel_size,
-            expert_parallel=ep,
-            enforce_eager=enforce_eager,
-            moe_backend=moe_backend,
+            ReplicaShape(tp, pp or len(gpus), has_expert_parallel=ep, partition=partition),
+            EngineSettings(
+                utilization=gpu_memory_utilization,
+                fraction=gpu_fraction,
+                context=max_model_len,
+                seqs=max_num_seqs,
+                tokens=max_num_batched_tokens,
+                kv_cache_dtype=kv_cache_dtype,
+                eager=enforce_eager,
+                dcp=decode_context_parallel_size,
+                moe_backend=moe_backend,
+            ),
             vllm_version=vllm_version,
-            share=gpu_fraction,
-            partition=partition,
             facts=load_catalog(),
         )
     except FleetError as error:

@@ -140,10 +140,10 @@ def pin_split(written: Mapping[str, Any], candidate: Candidate) -> Change:
     """Return `parallelism` with the split of a candidate, in place of what the fleet file has."""
     split = candidate.split
     keys: Change = dict.fromkeys(written.get("parallelism") or {})
-    keys |= {"tensor": split.tp, "pipeline": split.pp}
-    if split.dp > 1:
-        keys["data"] = split.dp
-    if split.has_expert_parallel:
+    keys |= {"tensor": split.shape.tp, "pipeline": split.shape.pp}
+    if split.shape.dp > 1:
+        keys["data"] = split.shape.dp
+    if split.shape.has_expert_parallel:
         keys["expert"] = True
     return keys
 

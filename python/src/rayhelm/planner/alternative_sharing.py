@@ -223,7 +223,7 @@ def _place(model_specs: Sequence[ResolvedModelSpec], fresh: PoolInventory) -> di
 
 
 def _is_part_with_room(candidate: Candidate) -> bool:
-    is_part = candidate.split.gpu_count == 1 and candidate.share * candidate.split.gpu.part < 1
+    is_part = candidate.split.shape.gpu_count == 1 and candidate.share * candidate.split.gpu.part < 1
     return is_part and count_possible_replicas(candidate) >= candidate.replicas
 
 

@@ -199,7 +199,7 @@ class _Search:
         best = self._find_best(self._with(pool=now.pool, parallelism=pin))
         if best is None:
             return
-        split = {"tensor": best.split.tp, "prefillDecode": True}
+        split = {"tensor": best.split.shape.tp, "prefillDecode": True}
         change = {"pool": now.pool, "parallelism": dict.fromkeys(self._written.get("parallelism") or {}) | split}
         note = "prompts and answers on different GPUs; the estimate was compared with no measurement of such replicas"
         yield from self._compare("prefill/decode", _describe({"parallelism": split}), best, note, change=change)
@@ -220,7 +220,7 @@ class _Search:
             return
         change: dict[str, Any] = {"replicas": count}
         alone = self._find_best(self._with(replicas=count))
-        if alone is None or (alone.split.inventory.name, alone.split.tp, alone.split.pp) != (
+        if alone is None or (alone.split.inventory.name, alone.split.shape.tp, alone.split.shape.pp) != (
             now.pool,
             pin.tensor,
             pin.pipeline,
@@ -268,8 +268,8 @@ class _Search:
             pool="" if is_new_pool else best.split.inventory.name,
             gpu=best.split.gpu_name,
             gpus=round(best.gpus, 4),
-            tensor_parallel_size=best.split.tp,
-            pipeline_parallel_size=best.split.pp,
+            tensor_parallel_size=best.split.shape.tp,
+            pipeline_parallel_size=best.split.shape.pp,
             replicas=best.replicas,
             price_per_hour=round(price, 4),
             saving_per_hour=round(now - price, 4),

@@ -53,7 +53,7 @@ def explain_spare(chosen: Candidate) -> Iterator[Reason]:
     target, rates = chosen.model_spec.declared.slo.capacity_availability, load_failure_rates()
     if target is None:
         return
-    gpus = chosen.split.gpu_count
+    gpus = chosen.split.shape.gpu_count
     up = compute_availability(gpus)
     because = (
         f"at least {chosen.capacity.needed} are up for {target:.7g} of the time if each is up for {up:.5f} of it, and"

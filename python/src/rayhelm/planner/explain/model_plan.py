@@ -19,6 +19,7 @@ from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.cost import compute_token_price
 from rayhelm.planner.placement.inventory import HostInventory
 from rayhelm.planner.plan import AdapterPlan, Estimate, ModelPlan, StagePlan
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval
 
@@ -53,12 +54,12 @@ def build_model_plan(
         pool=split.inventory.name,
         hosts=() if split.inventory.is_uniform else tuple(host.name for host in hosts),
         gpu=split.gpu_name,
-        tensor_parallel_size=split.tp,
-        pipeline_parallel_size=split.pp,
-        data_parallel_size=split.dp,
-        expert_parallel=split.has_expert_parallel,
+        tensor_parallel_size=split.shape.tp,
+        pipeline_parallel_size=split.shape.pp,
+        data_parallel_size=split.shape.dp,
+        expert_parallel=split.shape.has_expert_parallel,
         prefill_decode=plan_roles(chosen),
-        layer_partition=split.partition or (),
+        layer_partition=split.shape.partition or (),
         load_share=round(model_spec.share.part, 6) if model_spec.share else 1.0,
         replicas=chosen.replicas,
         min_replicas=low,
@@ -89,7 +90,7 @@ def build_model_plan(
         adapter_rank=slots.rank if slots else 0,
         adapter_gib=_compute_adapter_gib(model_spec.model, slots.rank) if slots else 0.0,
         engine=_collect_engine_arguments(chosen),
-        kv_cache_tokens=chosen.memory.tokens * split.dp if chosen.memory else None,
+        kv_cache_tokens=chosen.memory.tokens * split.shape.dp if chosen.memory else None,
         tight=chosen.tight,
         estimate=_estimate(chosen),
         price_per_hour=None if hour is None else round(hour, 4),
@@ -102,7 +103,7 @@ def build_model_plan(
 
 
 def _compute_adapter_gib(model: Checkpoint, rank: int) -> float:
-    (whole,) = count_adapter_bytes(model, 1, (model.layers,), AdapterSlots(1, rank))
+    (whole,) = count_adapter_bytes(model, ReplicaShape(), AdapterSlots(1, rank))
     return round(whole / 2**30, 3)
 
 
@@ -121,10 +122,11 @@ def _find_bounds(chosen: Candidate) -> tuple[int, int]:
 
 def _build_stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StagePlan, ...]:
     split, model = chosen.split, chosen.model_spec.model
-    names = [""] * split.pp if split.inventory.is_uniform or len(hosts) != split.pp else [host.name for host in hosts]
+    is_named = not split.inventory.is_uniform and len(hosts) == split.shape.pp
+    names = [host.name for host in hosts] if is_named else [""] * split.shape.pp
     if chosen.memory is None:
-        weights_gib_per_gpu = round(count_weights(model).bytes / 2**30 / split.gpu_count, 2)
-        layers = split_layers(model.layers, split.pp)
+        weights_gib_per_gpu = round(count_weights(model).bytes / 2**30 / split.shape.gpu_count, 2)
+        layers = split_layers(model.layers, split.shape.pp)
         return tuple(
             StagePlan(gpu=gpu.id, host=name, layers=count, weights_gib=weights_gib_per_gpu, kv_gib=0.0)
             for gpu, name, count in zip(split.gpus, names, layers, strict=True)

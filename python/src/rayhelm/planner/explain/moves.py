@@ -71,7 +71,7 @@ def _describe(
         why = _compare([first[each].candidate for each in group], [candidates[each] for each in group])
     if alone:
         split = alone.candidate.split
-        why += f"; one by one, `{name}` would be on pool `{split.inventory.name}`, {split}"
+        why += f"; one by one, `{name}` would be on pool `{split.inventory.name}`, {split.shape}"
     return f"{together}: {why}"
 
 

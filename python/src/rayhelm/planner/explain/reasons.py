@@ -162,7 +162,7 @@ def _explain_sharing(chosen: Candidate) -> Iterator[Reason]:
 
 
 def _format_shape(candidate: Candidate) -> str:
-    return f"{candidate.replicas} x {candidate.split}"
+    return f"{candidate.replicas} x {candidate.split.shape}"
 
 
 def _explain_memory(chosen: Candidate) -> Iterator[Reason]:

@@ -19,6 +19,7 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["report_no_fit", "report_no_room"]
 
@@ -31,6 +32,7 @@ _FLEET_KEYS: Mapping[str, tuple[str, str]] = {
     "max_num_seqs": ("engine", "max_num_seqs"),
     "kv_cache_dtype": ("engine", "kv_cache_dtype"),
     "enforce_eager": ("engine", "enforce_eager"),
+    "decode_context_parallel_size": ("engine", "decode_context_parallel_size"),
     "source": ("source", ""),
 }
 """Where a setting of `fit` is written in a model of the fleet file: key, and key below it."""
@@ -72,7 +74,7 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fl
     load = "" if is_pinned else " for the planned load"
     name = fleet.part_of(model_spec.name) or model_spec.name
     message = (
-        f"model `{name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
+        f"model `{name}` needs {replicas} with {best.split.shape.gpu_count * best.share:g} {best.split.gpu_name}"
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
@@ -99,13 +101,13 @@ def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: C
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
     if model_spec.separates_prefill and find_transfer_error(model_spec, split):
-        keys = {"tensor": split.tp} if pin and pin.tensor else {}
+        keys = {"tensor": split.shape.tp} if pin and pin.tensor else {}
         why = "each replica then computes prompts and answers"
         together = Fix(f"{root}.parallelism", keys, why) if keys else Fix.removal(f"{root}.parallelism", why)
         return [*_remove_pipeline(model_spec, split, root), together]
-    if pin and (pin.expert or split.dp > 1) and _is_refused(model_spec, split):
+    if pin and (pin.expert or split.shape.dp > 1) and _is_refused(model_spec, split.shape):
         return [_find_expert_split(model_spec, split, root)]
-    if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
+    if pin and pin.tensor and _is_refused(model_spec, ReplicaShape(split.shape.tp)):
         return [_find_nearest_split(model_spec, split, pin.tensor, root)]
     if model_spec.has_own_engine and seen < 1:
         path = f"/pools.{split.inventory.name}.sharing.isolation"
@@ -133,28 +135,15 @@ def _order_fixes(answer: Fit, split: ModelSplit) -> list[FitFix]:
 
 def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, facts: Catalog) -> Fit:
     """Return the memory of a split with this share of each GPU."""
-    seen = split.gpu.memory_seen
-    return fit(
-        model_spec.model,
-        split.gpus,
-        split.tp,
-        split.pp,
-        gpu_memory_utilization=model_spec.utilization(share, seen) / seen,
-        max_model_len=model_spec.context,
-        max_num_seqs=model_spec.pinned_int("max_num_seqs"),
-        max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
-        expert_parallel=split.has_expert_parallel,
-        dp=split.dp,
-        enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
-        facts=facts,
-    )
+    return fit(model_spec.model, split.gpus, split.shape, model_spec.settings_on(split.gpu, share), facts=facts)
 
 
 def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Iterator[Fix]:
     """Yield the same parallelism without pipeline stages, if only they prevent prefill and decode on different
     replicas."""
-    single = replace(split, pp=1, nodes=1, partition=None, gpus=split.gpus[:1], hosts=split.hosts[:1])
-    if split.pp == 1 or find_transfer_error(model_spec, single):
+    shape = replace(split.shape, pp=1, partition=None)
+    single = replace(split, shape=shape, nodes=1, gpus=split.gpus[:1], hosts=split.hosts[:1])
+    if split.shape.pp == 1 or find_transfer_error(model_spec, single):
         return
     without = Rewrite(
         ("models", model_spec.name, "parallelism"),
@@ -170,7 +159,7 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec) ->
     if gpu and model_spec.declared.pool is not None and split.inventory.is_uniform:
         return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
     if gpu:
-        pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.tp} if split.tp > 1 else {})
+        pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.shape.tp} if split.shape.tp > 1 else {})
         name = str(gpu).lower()
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
     if not found.settings:
@@ -203,7 +192,7 @@ def _describe_missing_gpus(found: FitFix, split: ModelSplit) -> str:
 def _count_gpus(found: FitFix, split: ModelSplit) -> tuple[int, int]:
     """Return the GPUs of a stage, and the number of stages."""
     tp, pp = (found.settings.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline"))
-    return int(str(tp or split.tp)), int(str(pp or split.pp))
+    return int(str(tp or split.shape.tp)), int(str(pp or split.shape.pp))
 
 
 def _enough_nodes(found: FitFix, split: ModelSplit) -> dict[str, int]:
@@ -225,19 +214,18 @@ def _find_nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted
     return Fix(f"{root}.parallelism", {"tensor": sizes[0]}, f"or {others}" if others else "")
 
 
-def _is_refused(model_spec: ResolvedModelSpec, split: ModelSplit) -> bool:
-    model, engine, expert = model_spec.model, model_spec.engine, split.has_expert_parallel
-    return bool(list_split_errors(model, split.tp, split.pp, engine, has_expert_parallel=expert, dp=split.dp))
+def _is_refused(model_spec: ResolvedModelSpec, shape: ReplicaShape) -> bool:
+    return bool(list_split_errors(model_spec.model, shape, model_spec.engine))
 
 
 def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Fix:
     """Return the largest split of a host with whole experts on each GPU, or the removal of the pin if none has them."""
-    most = find_largest_host(split.inventory) // split.dp
-    model, engine = model_spec.model, model_spec.engine
-    sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=split.dp)
-    if split.dp > 1:
-        ranks = {"tensor": sizes[-1] if sizes else 1, "pipeline": 1, "data": split.dp, "expert": True}
-        return Fix(f"{root}.parallelism", ranks) if sizes else Fix.removal(f"{root}.parallelism")
+    ranks, model, engine = split.shape.dp, model_spec.model, model_spec.engine
+    most = find_largest_host(split.inventory) // ranks
+    sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=ranks)
+    if ranks > 1:
+        keys = {"tensor": sizes[-1] if sizes else 1, "pipeline": 1, "data": ranks, "expert": True}
+        return Fix(f"{root}.parallelism", keys) if sizes else Fix.removal(f"{root}.parallelism")
     if not sizes:
         why = "or use a pool with more GPUs in a host" if model.experts else ""
         return Fix.removal(f"{root}.parallelism.expert", why)
@@ -277,7 +265,7 @@ def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]
         name = each.split.inventory.name
         if name not in best or _measure_distance(each) < _measure_distance(best[name]):
             best[name] = each
-    return {name: f"{each.split.gpu_name} at {each.split}: {each.why}" for name, each in best.items()}
+    return {name: f"{each.split.gpu_name} at {each.split.shape}: {each.why}" for name, each in best.items()}
 
 
 def _measure_distance(rejected: RejectedSplit) -> tuple[bool, float]:

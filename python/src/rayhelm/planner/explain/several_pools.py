@@ -96,8 +96,8 @@ def _describe_room(room: PoolRoom, pinned: bool) -> str:
     serves = "" if pinned else f", {room.replicas * room.each:.3g} requests/s"
     pool = split.inventory
     return (
-        f"pool `{pool.name}` holds {room.replicas} with {split.gpu_count * room.candidate.share:g} {split.gpu_name}"
-        f" each{serves} ({pool.used:g} of {pool.gpu_count} GPUs are used)"
+        f"pool `{pool.name}` holds {room.replicas} with {split.shape.gpu_count * room.candidate.share:g}"
+        f" {split.gpu_name} each{serves} ({pool.used:g} of {pool.gpu_count} GPUs are used)"
     )
 
 

@@ -1,6 +1,7 @@
 """Reasons of the split of a replica: tensor and pipeline parallelism, data parallel ranks, experts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.parallelism import list_split_errors
@@ -12,10 +13,10 @@ __all__ = ["explain_experts", "explain_pipeline", "explain_ranks", "explain_tens
 
 def explain_tensor(chosen: Candidate) -> Reason:
     split, pin = chosen.split, chosen.model_spec.declared.parallelism
-    link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
+    link, joined = split.gpu.link, split.shape.tp <= (split.gpu.link.group or split.shape.tp)
     if pin and pin.tensor:
         because = "pinned in the fleet file"
-    elif split.tp == 1:
+    elif split.shape.tp == 1:
         because = "one GPU has enough memory for a stage; a larger size would add communication"
     elif link.fast and joined:
         because = f"{link.kind} joins the GPUs of a host and is fast enough for two all-reduces per layer"
@@ -26,7 +27,7 @@ def explain_tensor(chosen: Candidate) -> Reason:
         )
     return Reason(
         decision="tensor_parallel_size",
-        chosen=str(split.tp),
+        chosen=str(split.shape.tp),
         because=because,
         numbers={
             "heads": chosen.model_spec.model.attention.heads,
@@ -39,7 +40,7 @@ def explain_pipeline(chosen: Candidate) -> Reason:
     split, pin = chosen.split, chosen.model_spec.declared.parallelism
     if pin and pin.pipeline:
         because = "pinned in the fleet file"
-    elif split.pp == 1:
+    elif split.shape.pp == 1:
         because = "the GPUs of one stage have enough memory for the whole model"
     elif split.nodes > 1:
         because = (
@@ -48,12 +49,12 @@ def explain_pipeline(chosen: Candidate) -> Reason:
         )
     else:
         because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
-    if not split.inventory.is_uniform and split.pp > 1:
+    if not split.inventory.is_uniform and split.shape.pp > 1:
         because += _describe_order(chosen)
     layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
     return Reason(
         decision="pipeline_parallel_size",
-        chosen=str(split.pp),
+        chosen=str(split.shape.pp),
         because=because,
         numbers={
             "layers": "+".join(map(str, layers)),
@@ -74,15 +75,15 @@ def _explain_hosts(chosen: Candidate) -> str:
 
 def explain_ranks(chosen: Candidate) -> Iterator[Reason]:
     """Yield the data parallel ranks of a replica, which only a pin sets."""
-    split = chosen.split
-    if split.dp == 1:
+    shape = chosen.split.shape
+    if shape.dp == 1:
         return
     each = chosen.memory.tokens if chosen.memory else 0
     yield Reason(
         decision="data_parallel_size",
-        chosen=str(split.dp),
+        chosen=str(shape.dp),
         because=(
-            f"pinned in the fleet file: {split.dp} ranks of TP {split.tp}, on one host. Each has the KV cache of its"
+            f"pinned in the fleet file: {shape.dp} ranks of TP {shape.tp}, on one host. Each has the KV cache of its"
             " own requests, and all restart together when one is lost"
         ),
         numbers={"kv_cache_tokens_per_rank": each, "max_num_seqs_per_rank": chosen.max_num_seqs},
@@ -91,26 +92,26 @@ def explain_ranks(chosen: Candidate) -> Iterator[Reason]:
 
 def explain_experts(chosen: Candidate) -> Iterator[Reason]:
     """Yield why each GPU holds whole experts."""
-    split, pin, experts = chosen.split, chosen.model_spec.declared.parallelism, chosen.model_spec.model.experts
-    if not split.has_expert_parallel or experts is None:
+    shape, pin, experts = chosen.split.shape, chosen.model_spec.declared.parallelism, chosen.model_spec.model.experts
+    if not shape.has_expert_parallel or experts is None:
         return
     model, engine = chosen.model_spec.model, chosen.model_spec.engine
-    refused = list_split_errors(model, split.tp, split.pp, engine)
+    refused = list_split_errors(model, replace(shape, dp=1, has_expert_parallel=False), engine)
     pinned = "pinned in the fleet file" if pin and pin.expert else ""
-    shared = "" if split.dp == 1 or pinned else "the data parallel ranks share the experts"
-    without = f"without it vLLM refuses tensor parallel size {split.tp}: {refused[0]}" if refused else ""
+    shared = "" if shape.dp == 1 or pinned else "the data parallel ranks share the experts"
+    without = f"without it vLLM refuses tensor parallel size {shape.tp}: {refused[0]}" if refused else ""
     yield Reason(
         decision="expert_parallel",
         chosen="true",
         because="; ".join(part for part in (pinned, shared, without) if part),
-        numbers={"experts": experts.count, "experts_per_gpu": -(-experts.count // (split.tp * split.dp))},
+        numbers={"experts": experts.count, "experts_per_gpu": -(-experts.count // shape.expert_gpus)},
     )
 
 
 def _describe_order(chosen: Candidate) -> str:
     """Describe the order of the stages. vLLM puts the driver's stage first and orders the others by Ray node id, which
     is random."""
-    if chosen.split.partition is None:
+    if chosen.split.shape.partition is None:
         return "; the model fits in every order of the stages, because vLLM chooses the order"
     first = chosen.split.hosts[0].name
     return (

@@ -57,7 +57,7 @@ def _describe(model_spec: ResolvedModelSpec, best: Candidate, name: str) -> str:
     within = f" that {limits} allow{'s' if limits.count('`') == 2 else ''}" if limits else ""
     return (
         f"a {_MEANINGS[name]} of {_show(wanted or 0)} is not reached, even by one request alone on a replica. The best"
-        f" split{within}, {split} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
+        f" split{within}, {split.shape} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
         f" reaches {_write(_get_alone(best, name))} at the high end of its 90 % interval, with {lengths.prompt} input"
         " tokens"
     )

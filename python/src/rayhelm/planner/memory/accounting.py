@@ -21,6 +21,7 @@ from rayhelm.planner.memory.gpu_memory import (
 )
 from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["EngineConfig", "MemoryResult", "StageMemory", "evaluate"]
 
@@ -35,7 +36,9 @@ class EngineConfig:
     model: Checkpoint
     gpus: tuple[GpuKind, ...]
     """One per stage."""
-    tp: int
+    shape: ReplicaShape
+    """Seqs, tokens and cache are those of one data parallel rank."""
+    engine: EngineConstants
     share: float
     """Part of each GPU's memory that the engine may use, 0 to 1."""
     context: int
@@ -43,33 +46,21 @@ class EngineConfig:
     tokens: int
     kv_cache_dtype: str
     eager: bool
-    engine: EngineConstants
-    partition: tuple[int, ...] | None = None
-    dcp: int = 1
-    """Decode context parallel size: TP ranks over which the tokens of a request are spread."""
-    has_expert_parallel: bool = False
-    adapters: AdapterSlots | None = None
-    """Slots of LoRA adapters, if the model has any."""
-    dp: int = 1
-    """Data parallel ranks, each with `tp` GPUs. Seqs, tokens and cache are those of one rank."""
-    moe_backend: str = "auto"
-    """Kernel of fused experts; it decides how experts in MXFP4 are padded."""
-
-    @property
-    def pp(self) -> int:
-        return len(self.gpus)
+    dcp: int
+    moe_backend: str
+    adapters: AdapterSlots | None
 
     @cached_property
     def layers(self) -> tuple[int, ...]:
-        return find_partition(self.model, self.pp, self.partition)
+        return find_partition(self.model, self.shape)
 
     @cached_property
     def cache(self) -> KvCache | None:
-        return lay_out_kv_cache(self.model, self.tp, self.layers, self.kv_cache_dtype, self.engine)
+        return lay_out_kv_cache(self.model, self.shape.tp, self.layers, self.kv_cache_dtype, self.engine)
 
     @property
     def in_flight(self) -> int:
-        return self.tokens * (self.engine.batches_in_flight + self.pp - 1)
+        return self.tokens * (self.engine.batches_in_flight + self.shape.pp - 1)
 
     @property
     def state_blocks(self) -> int:
@@ -208,20 +199,10 @@ def evaluate(config: EngineConfig) -> MemoryResult:
 def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
     paddings = [find_padding(gpu, config.moe_backend) for gpu in config.gpus]
     weights = {
-        padding: count_stage_weights(
-            config.model,
-            config.tp,
-            config.layers,
-            config.engine,
-            has_expert_parallel=config.has_expert_parallel,
-            dp=config.dp,
-            padding=padding,
-        )
+        padding: count_stage_weights(config.model, config.shape, config.engine, padding)
         for padding in dict.fromkeys(paddings)
     }
-    slots = config.adapters and count_adapter_bytes(
-        config.model, config.tp, config.layers, config.adapters, has_expert_parallel=config.has_expert_parallel
-    )
+    slots = config.adapters and count_adapter_bytes(config.model, config.shape, config.adapters)
     for stage, gpu in enumerate(config.gpus):
         work, outside, graphs = _estimate_terms(config, stage)
         held = weights[paddings[stage]][stage] + count_rotary_table(config.model)
@@ -243,21 +224,18 @@ def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]
     """Return activations, non-torch memory and CUDA graphs; zero for models that vLLM does not serve."""
     if config.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
-    last = stage == config.pp - 1
+    last = stage == config.shape.pp - 1
     return (
         estimate_activation(
             config.model,
-            config.tp,
+            config.shape,
             seqs=config.seqs,
             tokens=config.tokens,
             last_stage=last,
             engine=config.engine,
-            has_expert_parallel=config.has_expert_parallel,
-            dp=config.dp,
         ),
         estimate_non_torch(
-            config.tp,
-            config.pp,
+            config.shape,
             eager=config.eager,
             # vLLM reads the memory of the whole computer on integrated GPUs of NVIDIA only.
             is_unified=config.gpus[stage].unified_memory and config.gpus[stage].vendor == "nvidia",

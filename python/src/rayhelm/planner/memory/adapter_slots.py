@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from rayhelm.facts._tensor import Tensor, element_bytes
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import count_weights
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["AdapterSlots", "count_adapter_bytes"]
 
@@ -29,25 +31,15 @@ class AdapterSlots:
     rank: int
 
 
-def count_adapter_bytes(
-    model: Checkpoint,
-    tp: int,
-    partition: tuple[int, ...],
-    slots: AdapterSlots,
-    *,
-    has_expert_parallel: bool = False,
-) -> tuple[float, ...]:
+def count_adapter_bytes(model: Checkpoint, shape: ReplicaShape, slots: AdapterSlots) -> tuple[float, ...]:
     """Return the bytes of the slots on one GPU of each pipeline stage.
 
     The slots of the vocabulary are counted for every model; some architectures have none.
     """
     weights, each = count_weights(model), slots.count * slots.rank * element_bytes(model)
-    layers = [
-        sum(_count_edge(tensor, tp, has_expert_parallel=has_expert_parallel) for tensor in layer)
-        for layer in weights.layers
-    ]
+    layers = [sum(_count_edge(tensor, shape) for tensor in layer) for layer in weights.layers]
     stages, start = [], 0
-    for count in partition:
+    for count in find_partition(model, shape):
         stages.append(sum(layers[start : start + count]))
         start += count
     vocabulary = model.vocab + model.hidden
@@ -56,17 +48,17 @@ def count_adapter_bytes(
     return tuple(each * stage for stage in stages)
 
 
-def _count_edge(tensor: Tensor, tp: int, *, has_expert_parallel: bool) -> float:
+def _count_edge(tensor: Tensor, shape: ReplicaShape) -> float:
     """Return the elements per rank of both matrices of a layer on one GPU."""
     matrix = tensor.matrix
     if matrix is None:
         return 0.0
     inputs: float = matrix.inputs * (2 if tensor.name.endswith(_MERGED) else 1)
     outputs: float = matrix.outputs
-    if has_expert_parallel and matrix.copies > 1:
-        return matrix.copies / tp * (inputs + outputs)
+    if shape.has_expert_parallel and matrix.copies > 1:
+        return matrix.copies / shape.tp * (inputs + outputs)
     if tensor.shard != "replicated" and tensor.name.endswith(_ROW_PARALLEL):
-        inputs /= tp
+        inputs /= shape.tp
     elif tensor.shard != "replicated":
-        outputs /= tp
+        outputs /= shape.tp
     return matrix.copies * (inputs + outputs)

@@ -1,19 +1,20 @@
-"""Complete engine settings with vLLM's defaults, and checks their ranges."""
+"""Complete engine settings with vLLM's defaults, and check their ranges."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.accounting import EngineConfig
+from rayhelm.planner.memory.engine_settings import EngineSettings
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
+from rayhelm.planner.shape import ReplicaShape
 
-__all__ = ["assign_gpus_to_stages", "build_engine_config"]
+__all__ = ["assign_gpus_to_stages", "build_engine_config", "check_settings"]
 
 
-def assign_gpus_to_stages(gpus: Sequence[GpuKind], pp: int | None) -> tuple[GpuKind, ...]:
-    stages = pp or len(gpus)
+def assign_gpus_to_stages(gpus: Sequence[GpuKind], stages: int) -> tuple[GpuKind, ...]:
     if len(gpus) == 1:
         return tuple(gpus) * stages
     if len(gpus) != stages:
@@ -29,29 +30,38 @@ def assign_gpus_to_stages(gpus: Sequence[GpuKind], pp: int | None) -> tuple[GpuK
 def build_engine_config(
     model: Checkpoint,
     gpus: tuple[GpuKind, ...],
-    tp: int,
+    shape: ReplicaShape,
+    settings: EngineSettings,
     constants: EngineConstants,
-    *,
-    utilization: float | None,
-    context: int | None,
-    seqs: int | None,
-    tokens: int | None,
-    fraction: float,
 ) -> EngineConfig:
-    """Complete the settings with vLLM's defaults. Raises FleetError for values that vLLM does not accept.
-
-    `utilization`: part of the GPU memory, 0 to 1. `fraction`: part of the GPU that the engine has. Lengths in tokens.
-    """
-    utilization = constants.gpu_memory_utilization if utilization is None else utilization
-    context = model.max_context if context is None else context
-    counts = (
-        ("tensor_parallel_size", tp, MOST_RANKS),
-        ("pipeline_parallel_size", len(gpus), MOST_RANKS),
-        ("max_model_len", context, MOST_TOKENS),
-        ("max_num_seqs", seqs, MOST_TOKENS),
-        ("max_num_batched_tokens", tokens, MOST_TOKENS),
+    """Complete the settings with vLLM's defaults. `gpus`: one per stage."""
+    given = settings.utilization
+    utilization = constants.gpu_memory_utilization if given is None else given
+    context = model.max_context if settings.context is None else settings.context
+    seqs, tokens = settings.seqs, settings.tokens
+    if seqs is None or tokens is None:
+        seqs, tokens = _complete_batch(gpus, constants, context, seqs, tokens)
+    return EngineConfig(
+        model=model,
+        gpus=gpus,
+        shape=shape,
+        engine=constants,
+        share=utilization * settings.fraction,
+        context=context,
+        seqs=seqs,
+        tokens=tokens,
+        kv_cache_dtype=settings.kv_cache_dtype,
+        eager=settings.eager,
+        dcp=settings.dcp,
+        moe_backend=settings.moe_backend,
+        adapters=settings.adapters,
     )
-    _check(model, utilization=utilization, fraction=fraction, context=context, counts=counts)
+
+
+def _complete_batch(
+    gpus: tuple[GpuKind, ...], constants: EngineConstants, context: int, seqs: int | None, tokens: int | None
+) -> tuple[int, int]:
+    """Return max_num_seqs and max_num_batched_tokens, at least one of which is not given."""
     defaults = [constants.defaults_for(gpu) for gpu in gpus]
     batch = min(default.max_num_batched_tokens for default in defaults) if tokens is None else tokens
     running = min(default.max_num_seqs for default in defaults) if seqs is None else seqs
@@ -59,31 +69,37 @@ def build_engine_config(
         batch = min(running * context, batch)
     if seqs is None:
         running = min(running, batch)
-    return EngineConfig(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
+    return running, batch
 
 
-def _check(
-    model: Checkpoint,
-    *,
-    utilization: float,
-    fraction: float,
-    context: int,
-    counts: Iterable[tuple[str, int | None, int]],
-) -> None:
+def check_settings(model: Checkpoint, shape: ReplicaShape, settings: EngineSettings) -> None:
+    """Raise FleetError for values that vLLM does not accept."""
+    shares = (
+        ("gpu_memory_utilization", settings.utilization, 0.9),
+        ("gpu_fraction", settings.fraction, 0.5),
+    )
+    counts = (
+        ("tensor_parallel_size", shape.tp, MOST_RANKS),
+        ("pipeline_parallel_size", shape.pp, MOST_RANKS),
+        ("max_model_len", settings.context, MOST_TOKENS),
+        ("max_num_seqs", settings.seqs, MOST_TOKENS),
+        ("max_num_batched_tokens", settings.tokens, MOST_TOKENS),
+    )
     problems = [
         Problem(f"{name} {value} is not between 0 and 1", fix=Fix(name, usual))
-        for name, value, usual in (("gpu_memory_utilization", utilization, 0.9), ("gpu_fraction", fraction, 0.5))
-        if not 0 < value <= 1
+        for name, value, usual in shares
+        if value is not None and not 0 < value <= 1
     ]
     problems += [
         Problem(f"{name} {count} is not between 1 and {most:,}", fix=Fix(name, min(most, max(1, count))))
         for name, count, most in counts
         if count is not None and not 1 <= count <= most
     ]
-    if model.max_context < context <= MOST_TOKENS:
+    if settings.context and model.max_context < settings.context <= MOST_TOKENS:
         problems.append(
             Problem(
-                f"max_model_len {context} exceeds the longest context of {model.id}, {model.max_context} tokens",
+                f"max_model_len {settings.context} exceeds the longest context of {model.id},"
+                f" {model.max_context} tokens",
                 fix=Fix("max_model_len", model.max_context),
             )
         )

@@ -10,15 +10,18 @@ from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.versions import versions
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory, evaluate
-from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_engine_config
+from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_engine_config, check_settings
+from rayhelm.planner.memory.engine_settings import EngineSettings
 from rayhelm.planner.memory.fit_fixes import FitFix, list_fixes, list_split_fixes
 from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_fit, list_notes, list_unknown_figures
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.memory.quantization import find_quantization_error
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["Fit", "FitStage", "fit"]
 
+_ONE_GPU, _DEFAULTS = ReplicaShape(), EngineSettings()
 _TIGHT_SHARE = 0.15
 """A fit is tight if less than this part of the memory budget is left for the KV cache."""
 
@@ -91,58 +94,25 @@ class Fit(Closed):
 def fit(
     model: Checkpoint,
     gpus: Sequence[GpuKind],
-    tp: int = 1,
-    pp: int | None = None,
+    shape: ReplicaShape = _ONE_GPU,
+    settings: EngineSettings = _DEFAULTS,
     *,
-    gpu_memory_utilization: float | None = None,
-    max_model_len: int | None = None,
-    max_num_seqs: int | None = None,
-    max_num_batched_tokens: int | None = None,
-    kv_cache_dtype: str = "auto",
-    decode_context_parallel_size: int = 1,
-    expert_parallel: bool = False,
-    dp: int = 1,
-    enforce_eager: bool = False,
-    moe_backend: str = "auto",
     vllm_version: str | None = None,
-    share: float = 1.0,
-    partition: tuple[int, ...] | None = None,
     facts: Catalog | None = None,
 ) -> Fit:
     """Compute the memory of `model` on `gpus` (one kind for all stages, or one per stage).
 
-    None takes vLLM's default for an API server on the smallest GPU. `share`: fraction of each GPU, 0 to 1. `catalog`:
-    where to look for checkpoints and GPUs that would fit. `dp`: data parallel ranks that share the experts; the figures
-    are those of one rank. `moe_backend`: kernel of fused experts, which pads experts in MXFP4. Raises FleetError for
-    values that vLLM does not accept."""
+    With data parallel ranks the figures are those of one rank. `facts`: where to look for checkpoints and GPUs that
+    would fit. Raises FleetError for values that vLLM does not accept."""
     constants, note = find_engine(vllm_version or versions().vllm)
-    stage_gpus = assign_gpus_to_stages(gpus, pp)
-    config = build_engine_config(
-        model,
-        stage_gpus,
-        tp,
-        constants,
-        utilization=gpu_memory_utilization,
-        context=max_model_len,
-        seqs=max_num_seqs,
-        tokens=max_num_batched_tokens,
-        fraction=share,
-    )
-    config = replace(
-        config,
-        kv_cache_dtype=kv_cache_dtype,
-        eager=enforce_eager,
-        partition=partition,
-        dcp=decode_context_parallel_size,
-        has_expert_parallel=expert_parallel,
-        dp=dp,
-        moe_backend=moe_backend,
-    )
+    stage_gpus = assign_gpus_to_stages(gpus, shape.pp)
+    check_settings(model, shape, settings)
+    config = build_engine_config(model, stage_gpus, shape, settings, constants)
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
-    if refused := list_context_errors(model, tp, config.dcp):
+    if refused := list_context_errors(model, shape.tp, config.dcp):
         fixes = (FitFix(settings={"decode_context_parallel_size": 1}, why="each rank holds all tokens"),)
         return _build_bare_fit(config, f"vLLM refuses this split: {refused[0]}", fixes, unknown)
-    if refused := list_split_errors(model, tp, config.pp, constants, has_expert_parallel=expert_parallel, dp=dp):
+    if refused := list_split_errors(model, shape, constants):
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )
@@ -203,7 +173,7 @@ def _answer(result: MemoryResult, unknown: tuple[str, ...], facts: Catalog | Non
             "kv_cache_tokens": None if bare else result.tokens,
             "max_concurrency": None if bare else result.concurrency,
             "largest_context": None if bare else result.largest_context,
-            "stages": tuple(_build_stage(stage, result) for stage in result.stages) if config.pp > 1 else (),
+            "stages": tuple(_build_stage(stage, result) for stage in result.stages) if config.shape.pp > 1 else (),
             "fits_every_order": result.fits and _fits_every_order(config),
         }
     )
@@ -220,9 +190,9 @@ def _build_bare_fit(config: EngineConfig, reason: str, ways: tuple[FitFix, ...],
         model=config.model.id,
         gpu=names[0] if len(set(names)) == 1 else "+".join(names),
         vllm_version=config.engine.version,
-        tensor_parallel_size=config.tp,
-        pipeline_parallel_size=config.pp,
-        expert_parallel=config.has_expert_parallel,
+        tensor_parallel_size=config.shape.tp,
+        pipeline_parallel_size=config.shape.pp,
+        expert_parallel=config.shape.has_expert_parallel,
         gpu_memory_utilization=config.share,
         max_model_len=config.context,
         max_num_seqs=config.seqs,
@@ -253,5 +223,5 @@ def _is_tight(result: MemoryResult) -> bool:
 
 def _fits_every_order(config: EngineConfig) -> bool:
     """Return whether each kind of GPU holds every stage, because vLLM can put any GPU at any stage."""
-    kinds = {gpu.id: gpu for gpu in config.gpus}
-    return len(kinds) == 1 or all(evaluate(replace(config, gpus=(gpu,) * config.pp)).fits for gpu in kinds.values())
+    kinds, stages = {gpu.id: gpu for gpu in config.gpus}, config.shape.pp
+    return len(kinds) == 1 or all(evaluate(replace(config, gpus=(gpu,) * stages)).fits for gpu in kinds.values())

@@ -13,6 +13,7 @@ from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["FitFix", "list_fixes", "list_split_fixes"]
 
@@ -50,14 +51,14 @@ def list_fixes(result: MemoryResult, facts: Catalog | None) -> tuple[FitFix, ...
 
 def list_split_fixes(config: EngineConfig) -> tuple[FitFix, ...]:
     """Return splits that vLLM accepts, if it refuses the requested one. Memory is not looked at."""
-    sizes = _list_sizes(config)
+    sizes, tp = _list_sizes(config), config.shape.tp
     if not sizes:
         return (FitFix(settings={"enable_expert_parallel": False}, why="the model has no experts to divide"),)
-    if config.tp not in sizes:
-        nearest = min(sizes, key=lambda tp: (abs(tp - config.tp), -tp))
+    if tp not in sizes:
+        nearest = min(sizes, key=lambda size: (abs(size - tp), -size))
         why = f"vLLM accepts {', '.join(map(str, sizes))} for this model"
         return (FitFix(settings={"tensor_parallel_size": nearest}, why=why),)
-    if _is_refused(config, config.model, config.pp):
+    if _is_refused(config, config.shape):
         why = f"the model has {config.model.layers} layers; vLLM has no pipeline parallelism for encoders"
         return (FitFix(settings={"pipeline_parallel_size": 1}, why=why),)
     return (FitFix(why="use a GPU of the catalog that vLLM runs on and whose usable memory is known"),)
@@ -90,14 +91,14 @@ def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
     if len({gpu.id for gpu in config.gpus}) > 1:
         yield from _list_uneven_layers(config)
         return
-    gpu, sizes = config.gpus[0], _list_sizes(config, limit=8)
-    stages = [pp for pp in (2, 3, 4, 6, 8) if not _is_refused(config, config.model, pp)]
-    wider = next((tp for tp in sizes if tp > config.tp and _fits(_split(config, gpu, tp, config.pp))), None)
-    longer = next((pp for pp in stages if pp > config.pp and _fits(_split(config, gpu, config.tp, pp))), None)
+    gpu, shape, sizes = config.gpus[0], config.shape, _list_sizes(config, limit=8)
+    stages = [pp for pp in (2, 3, 4, 6, 8) if not _is_refused(config, replace(shape, pp=pp))]
+    wider = next((tp for tp in sizes if tp > shape.tp and _fits(_split(config, gpu, tp, shape.pp))), None)
+    longer = next((pp for pp in stages if pp > shape.pp and _fits(_split(config, gpu, shape.tp, pp))), None)
     if wider:
-        yield FitFix(settings={"tensor_parallel_size": wider}, why=_describe_gpus(wider * config.pp, gpu))
+        yield FitFix(settings={"tensor_parallel_size": wider}, why=_describe_gpus(wider * shape.pp, gpu))
     if longer:
-        yield FitFix(settings={"pipeline_parallel_size": longer}, why=_describe_gpus(config.tp * longer, gpu))
+        yield FitFix(settings={"pipeline_parallel_size": longer}, why=_describe_gpus(shape.tp * longer, gpu))
     if not wider and not longer and sizes:
         both = next((pp for pp in stages if _fits(_split(config, gpu, sizes[-1], pp))), None)
         if both:
@@ -115,7 +116,8 @@ def _list_uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
         if least == most or config.layers[least] == 1:
             return
         moved = {least: -1, most: 1}
-        config = replace(config, partition=tuple(n + moved.get(stage, 0) for stage, n in enumerate(config.layers)))
+        partition = tuple(n + moved.get(stage, 0) for stage, n in enumerate(config.layers))
+        config = replace(config, shape=replace(config.shape, partition=partition))
         if _fits(config):
             yield FitFix(settings={"layers": config.layers}, why="VLLM_PP_LAYER_PARTITION; needs this order of ranks")
             return
@@ -128,7 +130,7 @@ def _list_smaller_checkpoints(config: EngineConfig, facts: Catalog) -> Iterator[
         if count_weights(model).bytes >= size:
             continue
         smaller = replace(config, model=model, context=min(config.context, model.max_context))
-        if not _is_refused(config, model, config.pp) and _fits(smaller):
+        if not _is_refused(smaller, config.shape) and _fits(smaller):
             yield FitFix(
                 settings={"source": model.id}, why=model.quantization.method if model.quantization else model.dtype
             )
@@ -138,7 +140,7 @@ def _list_smaller_checkpoints(config: EngineConfig, facts: Catalog) -> Iterator[
 def _list_larger_gpus(config: EngineConfig, facts: Catalog) -> Iterator[FitFix]:
     """Yield the smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
     by_size = _sort_gpus_by_size(facts)
-    found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(config, gpu, config.tp, config.pp)))
+    found = bisect_left(by_size, True, key=lambda gpu: _fits(replace(config, gpus=(gpu,) * config.shape.pp)))
     if found < len(by_size):
         yield FitFix(settings={"gpu": by_size[found].id}, why=f"{by_size[found].usable_gib:.0f} GiB")
 
@@ -159,20 +161,21 @@ def _group_checkpoints(facts: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
 
 
 def _split(config: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig:
-    """Return the same on other GPUs. A given partition is valid for its own number of stages only."""
-    return replace(config, gpus=(gpu,) * pp, tp=tp, partition=config.partition if pp == config.pp else None)
+    """Return the same over other GPUs. A given partition is valid for its own number of stages only."""
+    partition = config.shape.partition if pp == config.shape.pp else None
+    return replace(config, gpus=(gpu,) * pp, shape=replace(config.shape, tp=tp, pp=pp, partition=partition))
 
 
 def _list_sizes(config: EngineConfig, limit: int = 32) -> tuple[int, ...]:
+    shape = config.shape
     return list_tensor_parallel_sizes(
-        config.model, config.engine, limit, has_expert_parallel=config.has_expert_parallel, dp=config.dp
+        config.model, config.engine, limit, has_expert_parallel=shape.has_expert_parallel, dp=shape.dp
     )
 
 
-def _is_refused(config: EngineConfig, model: Checkpoint, pp: int) -> bool:
-    """Return whether vLLM would refuse the split of the configuration for this model and number of stages."""
-    expert = config.has_expert_parallel
-    return bool(list_split_errors(model, config.tp, pp, config.engine, has_expert_parallel=expert, dp=config.dp))
+def _is_refused(config: EngineConfig, shape: ReplicaShape) -> bool:
+    """Return whether vLLM would refuse this split of the model."""
+    return bool(list_split_errors(config.model, shape, config.engine))
 
 
 def _fits(config: EngineConfig) -> bool:

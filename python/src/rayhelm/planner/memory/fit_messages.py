@@ -48,7 +48,7 @@ def list_notes(config: EngineConfig) -> tuple[str, ...]:
 
 
 def _has_triton_experts(config: EngineConfig) -> bool:
-    growths = {padding: compute_experts_growth(config.model, config.tp, padding) for padding in (TRITON, MARLIN)}
+    growths = {padding: compute_experts_growth(config.model, config.shape.tp, padding) for padding in (TRITON, MARLIN)}
     return growths[MARLIN] > growths[TRITON] and any(find_padding(gpu) is TRITON for gpu in config.gpus)
 
 
@@ -90,7 +90,7 @@ def _explain_failure(result: MemoryResult) -> str:
 
 
 def _counts_all(config: EngineConfig) -> bool:
-    return config.engine.checks_all_layers and config.pp > 1
+    return config.engine.checks_all_layers and config.shape.pp > 1
 
 
 def _describe_weights(stage: StageMemory, config: EngineConfig) -> str:
@@ -101,10 +101,10 @@ def _describe_weights(stage: StageMemory, config: EngineConfig) -> str:
 
 
 def _describe_stage(result: MemoryResult) -> str:
-    if result.config.pp == 1:
+    if result.config.shape.pp == 1:
         return ""
     position = result.stages.index(result.weakest) + 1
-    return f"; stage {position} of {result.config.pp} ({result.weakest.layers} layers) has the least cache"
+    return f"; stage {position} of {result.config.shape.pp} ({result.weakest.layers} layers) has the least cache"
 
 
 def _describe_gpu(stage: StageMemory) -> str:

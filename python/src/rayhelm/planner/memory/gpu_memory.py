@@ -13,6 +13,8 @@ from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import Tensor, count_weights
 from rayhelm.planner.memory.expert_padding import MARLIN, ExpertPadding, compute_experts_growth
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = [
     "GIB",
@@ -52,24 +54,18 @@ class _Rank:
 
 
 def count_stage_weights(
-    model: Checkpoint,
-    tp: int,
-    partition: tuple[int, ...],
-    engine: EngineConstants,
-    *,
-    has_expert_parallel: bool = False,
-    dp: int = 1,
-    padding: ExpertPadding = MARLIN,
+    model: Checkpoint, shape: ReplicaShape, engine: EngineConstants, padding: ExpertPadding = MARLIN
 ) -> tuple[float, ...]:
     """Return the bytes of weights on one GPU of each pipeline stage; with expert parallelism on one that has most
-    experts. `dp`: data parallel ranks that share them. `padding`: of experts in MXFP4."""
-    rank = _compute_rank(model, tp, tp * dp if has_expert_parallel else 0, engine.vocabulary_padding, padding)
+    experts. `padding`: of experts in MXFP4."""
+    sharing = shape.expert_gpus if shape.has_expert_parallel else 0
+    rank = _compute_rank(model, shape.tp, sharing, engine.vocabulary_padding, padding)
     stages, start = [], 0
-    for layers in partition:
+    for layers in find_partition(model, shape):
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
         start += layers
     stages[0] += rank.embedding
-    stages[-1] += rank.final + (rank.tied_head if len(partition) > 1 else 0.0)
+    stages[-1] += rank.final + (rank.tied_head if shape.pp > 1 else 0.0)
     return tuple(stages)
 
 
@@ -110,22 +106,14 @@ def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, multiple: int, 
 
 
 def estimate_activation(
-    model: Checkpoint,
-    tp: int,
-    *,
-    seqs: int,
-    tokens: int,
-    last_stage: bool,
-    engine: EngineConstants,
-    has_expert_parallel: bool = False,
-    dp: int = 1,
+    model: Checkpoint, shape: ReplicaShape, *, seqs: int, tokens: int, last_stage: bool, engine: EngineConstants
 ) -> Term:
     """Return the peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs`
     rows."""
     constants = engine.activation
     # The GPUs that share the experts exchange the tokens of all data parallel ranks, so each computes with all of them.
-    expert_bytes = _count_expert_bytes(model, 1 if has_expert_parallel else tp) * dp
-    forward = constants.forward_scale.value * _count_forward_bytes(model, tp, expert_bytes) * tokens
+    expert_bytes = _count_expert_bytes(model, 1 if shape.has_expert_parallel else shape.tp) * shape.dp
+    forward = constants.forward_scale.value * _count_forward_bytes(model, shape.tp, expert_bytes) * tokens
     forward_error = constants.forward_scale.error * forward
     if not last_stage or model.output != "vocabulary":
         return Term(forward, forward_error)
@@ -140,12 +128,12 @@ def estimate_activation(
     return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)
 
 
-def estimate_non_torch(tp: int, pp: int, *, eager: bool, is_unified: bool, engine: EngineConstants) -> Term:
+def estimate_non_torch(shape: ReplicaShape, *, eager: bool, is_unified: bool, engine: EngineConstants) -> Term:
     """Return the memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start.
 
     `is_unified`: the GPU shares its memory with the CPU, whose page cache vLLM counts as used."""
     kinds = engine.non_torch
-    constants = [kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single]
+    constants = [kinds.tensor if shape.tp > 1 else kinds.pipeline if shape.pp > 1 else kinds.single]
     if not eager:
         constants.append(engine.compile_gib)
     if is_unified and engine.unified_gib:

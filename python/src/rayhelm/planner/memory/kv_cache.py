@@ -16,9 +16,11 @@ from typing import Literal
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.model import Checkpoint
+from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.memory.recurrent_state import count_state_bytes
+from rayhelm.planner.shape import ReplicaShape
 
-__all__ = ["KV_CACHE_DTYPES", "Group", "KvCache", "lay_out_kv_cache"]
+__all__ = ["KV_CACHE_DTYPES", "Group", "KvCache", "count_token_bytes", "lay_out_kv_cache"]
 
 Kind = Literal["full", "window", "cross", "recurrent"]
 
@@ -119,6 +121,12 @@ def lay_out_kv_cache(
         indexer_bytes=_count_indexer_bytes(model, partition, block_size),
         states=engine.recurrent_blocks if per_token else 1,
     )
+
+
+def count_token_bytes(model: Checkpoint, shape: ReplicaShape, kv_cache_dtype: str, engine: EngineConstants) -> int:
+    """Return the bytes of one token in the caches of one GPU of each stage; 0 for a model without a cache."""
+    cache = lay_out_kv_cache(model, shape.tp, find_partition(model, shape), kv_cache_dtype, engine)
+    return sum(cache.token_bytes(stage) for stage in range(shape.pp)) if cache else 0
 
 
 def _count_element_bytes(model: Checkpoint, kv_cache_dtype: str) -> int:

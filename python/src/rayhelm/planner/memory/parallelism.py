@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.model import BuiltMemory, Checkpoint
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["find_partition", "list_context_errors", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
 
@@ -20,9 +21,10 @@ def split_layers(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(share + (stages - 1 - rest <= stage < stages - 1) for stage in range(stages))
 
 
-def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """Return layers per stage: `given` (VLLM_PP_LAYER_PARTITION), or vLLM's own split. Raises FleetError if `given`
-    does not add up to the layers of the model."""
+def find_partition(model: Checkpoint, shape: ReplicaShape) -> tuple[int, ...]:
+    """Return layers per stage: those of the shape (VLLM_PP_LAYER_PARTITION), or vLLM's own split. Raises FleetError if
+    those of the shape do not add up to the layers of the model."""
+    given, stages = shape.partition, shape.pp
     if given is None:
         return split_layers(model.layers, stages)
     if len(given) != stages or sum(given) != model.layers or min(given) < 1:
@@ -35,18 +37,16 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
     return given
 
 
-def list_split_errors(
-    model: Checkpoint, tp: int, pp: int, engine: EngineConstants, *, has_expert_parallel: bool = False, dp: int = 1
-) -> tuple[str, ...]:
+def list_split_errors(model: Checkpoint, shape: ReplicaShape, engine: EngineConstants) -> tuple[str, ...]:
     """Return reasons why vLLM would refuse this split, or why it is not planned; empty if there are none. Expert
-    parallelism without effect counts as refused too. `dp`: data parallel size."""
+    parallelism without effect counts as refused too."""
     if model.built:
-        return tuple(_list_built_errors(model.built, tp, pp, dp, has_expert_parallel))
+        return tuple(_list_built_errors(model.built, shape))
     return (
-        *_list_tensor_errors(model, tp, engine, has_expert_parallel),
-        *_list_pipeline_errors(model, pp),
-        *(_list_expert_errors(model, tp * dp) if has_expert_parallel else ()),
-        *(_list_data_errors(model, dp, pp, has_expert_parallel) if dp > 1 else ()),
+        *_list_tensor_errors(model, shape.tp, engine, shape.has_expert_parallel),
+        *_list_pipeline_errors(model, shape.pp),
+        *(_list_expert_errors(model, shape.expert_gpus) if shape.has_expert_parallel else ()),
+        *(_list_data_errors(model, shape) if shape.dp > 1 else ()),
     )
 
 
@@ -71,33 +71,31 @@ def list_tensor_parallel_sizes(
     model: Checkpoint, engine: EngineConstants, limit: int = 32, *, has_expert_parallel: bool = False, dp: int = 1
 ) -> tuple[int, ...]:
     """Return the sizes that vLLM accepts, up to `limit`; with expert parallelism those on which it has an effect."""
-    return tuple(
-        tp
-        for tp in _SIZES
-        if tp <= limit and not list_split_errors(model, tp, 1, engine, has_expert_parallel=has_expert_parallel, dp=dp)
-    )
+    shapes = (ReplicaShape(tp, 1, dp, has_expert_parallel) for tp in _SIZES if tp <= limit)
+    return tuple(shape.tp for shape in shapes if not list_split_errors(model, shape, engine))
 
 
-def _list_built_errors(built: BuiltMemory, tp: int, pp: int, dp: int, has_expert_parallel: bool) -> Iterator[str]:
+def _list_built_errors(built: BuiltMemory, shape: ReplicaShape) -> Iterator[str]:
+    tp = shape.tp
     sizes = ", ".join(str(rank.tensor_parallel_size) for rank in built.ranks)
     if built.find(tp) is None:
         every = sorted({tp, *(rank.tensor_parallel_size for rank in built.ranks)})
         add = " ".join(("rayhelm catalog add CONFIG", *(f"--tp {size}" for size in every)))
         yield f"the data file of the model has tensor parallel size {sizes}, and not {tp}: `{add}`"
-    if pp > 1 or dp > 1 or has_expert_parallel:
+    if shape.pp > 1 or shape.dp > 1 or shape.has_expert_parallel:
         yield (
             "the data file of the model has the memory of tensor parallelism alone: no pipeline stages, expert"
             " parallelism or data parallel ranks"
         )
 
 
-def _list_data_errors(model: Checkpoint, dp: int, pp: int, has_expert_parallel: bool) -> Iterator[str]:
+def _list_data_errors(model: Checkpoint, shape: ReplicaShape) -> Iterator[str]:
     if model.experts is None:
-        yield f"data parallel ranks share experts, and {model.id} has none: use {dp} replicas instead"
-    elif not has_expert_parallel:
-        yield f"data parallel size {dp} is planned with expert parallelism only"
-    if pp > 1:
-        yield f"data parallel size {dp} is not planned with {pp} pipeline stages"
+        yield f"data parallel ranks share experts, and {model.id} has none: use {shape.dp} replicas instead"
+    elif not shape.has_expert_parallel:
+        yield f"data parallel size {shape.dp} is planned with expert parallelism only"
+    if shape.pp > 1:
+        yield f"data parallel size {shape.dp} is not planned with {shape.pp} pipeline stages"
 
 
 def _list_expert_errors(model: Checkpoint, ranks: int) -> Iterator[str]:

@@ -48,7 +48,7 @@ def _count_replicas_on_unlike_hosts(candidate: Candidate) -> int:
         if hosts is None:
             return replica
         for host in hosts:
-            left[host.name] -= candidate.split.tp
+            left[host.name] -= candidate.split.shape.tp
     return candidate.replicas
 
 
@@ -59,7 +59,7 @@ def _match_hosts(candidate: Candidate, left: dict[str, int]) -> tuple[HostInvent
         alike = (
             host
             for host in candidate.split.inventory.hosts
-            if host.gpu.id == wanted.gpu.id and left[host.name] >= candidate.split.tp and host not in found
+            if host.gpu.id == wanted.gpu.id and left[host.name] >= candidate.split.shape.tp and host not in found
         )
         host = min(alike, key=lambda host: left[host.name], default=None)
         if host is None:
@@ -87,7 +87,7 @@ def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
 def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
     hosts = _match_hosts(candidate, {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}) or ()
     for host in hosts:
-        host.take_whole(candidate.split.tp, candidate.model_spec.service)
+        host.take_whole(candidate.split.shape.tp, candidate.model_spec.service)
     return hosts
 
 

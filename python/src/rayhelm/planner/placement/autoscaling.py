@@ -35,7 +35,7 @@ def choose_autoscaling(
 ) -> AutoscalingPlan:
     """Choose the settings. `low`: minimum number of replicas. `gib_per_s`: read rate of the fleet file; None for the
     default."""
-    gib = count_weights_per_node(stages, chosen.split.tp * chosen.split.dp, chosen.split.nodes)
+    gib = count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes)
     node_start = chosen.split.inventory.pool.node_start or 0.0
     seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s) + node_start)
     down = max(DOWNSCALE_LEAST_S, _round(DOWNSCALE_LOADS * seconds, 30))
@@ -129,7 +129,7 @@ def _load(
 ) -> Reason:
     figures, gib = (
         load_load_times(),
-        count_weights_per_node(stages, chosen.split.tp * chosen.split.dp, chosen.split.nodes),
+        count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes),
     )
     read = gib_per_s or figures.weights_gib_per_s
     source = "from the fleet file" if gib_per_s else figures.weights_because

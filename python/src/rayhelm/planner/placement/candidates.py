@@ -109,7 +109,7 @@ def evaluate_split(
     """Return the candidate of a split, and the one on the smallest sufficient fraction of its GPU if the model may
     share it."""
     found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0, memory)
-    if isinstance(found, RejectedSplit) or split.gpu_count > 1 or not _may_share(model_spec):
+    if isinstance(found, RejectedSplit) or split.shape.gpu_count > 1 or not _may_share(model_spec):
         return (found,)
     return (found, *_list_shared(model_spec, split, found, memory))
 
@@ -152,7 +152,7 @@ def _is_as_good(part: Candidate, whole: Candidate) -> bool:
 def _evaluate(
     model_spec: ResolvedModelSpec, split: ModelSplit, share: float, memory: ResolvedMemory
 ) -> Candidate | RejectedSplit:
-    if share < 1 and split.gpu_count > 1:
+    if share < 1 and split.shape.gpu_count > 1:
         return RejectedSplit(split, "a fraction of one GPU cannot be split over several GPUs")
     if model_spec.has_own_engine and split.gpu.memory_seen < 1:
         return RejectedSplit(
@@ -160,17 +160,10 @@ def _evaluate(
         )
     if (used := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
         return RejectedSplit(split, f"gpu_memory_utilization {used:g} exceeds the engine's part of the GPU, {seen:.2g}")
-    if against := list_split_errors(
-        model_spec.model,
-        split.tp,
-        split.pp,
-        model_spec.engine,
-        has_expert_parallel=split.has_expert_parallel,
-        dp=split.dp,
-    ):
+    if against := list_split_errors(model_spec.model, split.shape, model_spec.engine):
         return RejectedSplit(split, "; ".join(against))
     if against := list_context_errors(
-        model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
+        model_spec.model, split.shape.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
     ):
         return RejectedSplit(split, against[0])
     if reason := _find_quantization_error(model_spec, split):
@@ -219,12 +212,13 @@ def _evaluate_engine(
         short = result.missing / 2**30
         return RejectedSplit(split, f"{short:.1f} GiB of memory are missing per GPU", short)
     config = result.config
-    if config.partition != split.partition:
-        split = replace(split, partition=config.partition)
+    if config.shape != split.shape:
+        split = replace(split, shape=config.shape)
     if model_spec.separates_prefill:
         carried = estimate_prefill_decode(model_spec, split, result.tokens, config.seqs)
     else:
-        tokens, seqs = result.tokens * split.dp or None, config.seqs * split.dp
+        ranks = split.shape.dp
+        tokens, seqs = result.tokens * ranks or None, config.seqs * ranks
         carried = estimate_capacity(model_spec, split, share, tokens, seqs, memory.speeds)
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
@@ -247,7 +241,7 @@ def _accept_unknown_memory(model_spec: ResolvedModelSpec, split: ModelSplit, sha
 
 def _evaluate_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """Return an application beside vLLM, on one GPU: only the size of the weights is known."""
-    if split.gpu_count > 1:
+    if split.shape.gpu_count > 1:
         return RejectedSplit(split, f"the application that serves {model_spec.model.id} uses one GPU")
     needed, there = count_weights(model_spec.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share
     if needed > there:

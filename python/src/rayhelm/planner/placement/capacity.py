@@ -98,7 +98,7 @@ def estimate_capacity(
     it has none or it is unknown. `speeds`: of other models, which this one shares where they are the same."""
     if model_spec.has_own_engine:
         return _build_unestimated(model_spec, split, 1, "one request at a time")
-    prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.dp if kv_tokens else None)
+    prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.shape.dp if kv_tokens else None)
     speed = (speeds or KnownSpeeds()).find(model_spec, split, share, prefix_hits)
     if not model_spec.generates:
         return _estimate_without_decode(model_spec, split, speed, max_num_seqs)
@@ -191,7 +191,7 @@ def _count_quiet(model_spec: ResolvedModelSpec, carried: float) -> int | None:
 
 
 def _count_spare(model_spec: ResolvedModelSpec, split: ModelSplit, needed: int) -> int:
-    return count_spare_replicas(needed, split.gpu_count, model_spec.declared.slo.capacity_availability)
+    return count_spare_replicas(needed, split.shape.gpu_count, model_spec.declared.slo.capacity_availability)
 
 
 def count_held_requests(kv_tokens: int, lengths: Lengths) -> float:

@@ -128,7 +128,7 @@ def rank(candidate: Candidate, by_price: bool) -> tuple[float, ...]:
     """Return the values of the criteria, the first one first. The lowest tuple is the best candidate."""
     cost = round((candidate.price_per_hour or 0.0) if by_price else candidate.memory_gib, 6 if by_price else 3)
     split = candidate.split
-    last = (split.nodes, round(candidate.memory_gib, 3), split.pp, candidate.capacity.tpot_s or 0.0)
+    last = (split.nodes, round(candidate.memory_gib, 3), split.shape.pp, candidate.capacity.tpot_s or 0.0)
     return (*candidate.faults, cost, *last)
 
 

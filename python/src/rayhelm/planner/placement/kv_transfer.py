@@ -58,11 +58,11 @@ def measure_transfer(model_spec: ResolvedModelSpec, split: ModelSplit, speed: Re
 
     All tensor parallel ranks together use one network adapter of this rate: hosts with several adapters are faster."""
     rate = split.inventory.network.gb_per_s
-    layers = find_partition(model_spec.model, 1, split.partition)
-    cache = lay_out_kv_cache(model_spec.model, split.tp, layers, model_spec.kv_cache_dtype, model_spec.engine)
+    layers = find_partition(model_spec.model, split.shape)
+    cache = lay_out_kv_cache(model_spec.model, split.shape.tp, layers, model_spec.kv_cache_dtype, model_spec.engine)
     if not rate or cache is None:
         return None
-    moved = float(cache.token_bytes(0) * split.tp * model_spec.lengths.prompt)
+    moved = float(cache.token_bytes(0) * split.shape.tp * model_spec.lengths.prompt)
     work, _ = speed.prompt_s
     return KvTransfer(moved, moved / (rate * 1e9), work)
 
@@ -74,7 +74,7 @@ def find_transfer_error(model_spec: ResolvedModelSpec, split: ModelSplit) -> str
 
 def _list_errors(model_spec: ResolvedModelSpec, split: ModelSplit) -> Iterator[str]:
     model, network = model_spec.model, split.inventory.network
-    if split.pp > 1:
+    if split.shape.pp > 1:
         yield "prefill and decode on different replicas were not tested with pipeline stages"
     if model.attention.windowed_layers or model.recurrence or model.encoder or not model.attention.heads:
         yield (

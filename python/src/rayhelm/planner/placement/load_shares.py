@@ -44,7 +44,7 @@ class PoolRoom:
     def count_spare(self, replicas: int) -> int:
         """Return the spare replicas for `slo.capacityAvailability` beside so many others."""
         target = self.candidate.model_spec.declared.slo.capacity_availability
-        return count_spare_replicas(replicas, self.candidate.split.gpu_count, target)
+        return count_spare_replicas(replicas, self.candidate.split.shape.gpu_count, target)
 
 
 def find_room(compared: Comparison) -> PoolRoom | None:

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.speed.replica import Load, Replica
 from rayhelm.planner.speed.rows import MeasuredRow
-from rayhelm.planner.speed.shape import Load, ReplicaShape
 
 __all__ = ["find_doubt", "list_own_rows", "warn_speed_measurements"]
 
 
-def list_own_rows(model_spec: ResolvedModelSpec, shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
+def list_own_rows(model_spec: ResolvedModelSpec, replica: Replica) -> tuple[MeasuredRow, ...]:
     """Return the rows of this split of the model. Another split has another speed, and its rows say nothing here."""
     return tuple(
-        _build_row(model_spec, measurement, shape)
+        _build_row(model_spec, measurement, replica)
         for measurement in model_spec.measured
-        if not find_doubt(model_spec, measurement) and _has_shape(measurement, shape)
+        if not find_doubt(model_spec, measurement) and _is_of(measurement, replica)
     )
 
 
@@ -50,29 +50,27 @@ def find_doubt(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement) -> 
     return measurement.why_not
 
 
-def _has_shape(measurement: SpeedMeasurement, shape: ReplicaShape) -> bool:
+def _is_of(measurement: SpeedMeasurement, replica: Replica) -> bool:
     return (
-        measurement.gpus == tuple(gpu.id for gpu in shape.gpus)
-        and measurement.tensor_parallel_size == shape.tp
-        and abs(measurement.gpu_fraction - shape.share) < 1e-6
+        measurement.gpus == tuple(gpu.id for gpu in replica.gpus)
+        and measurement.tensor_parallel_size == replica.shape.tp
+        and abs(measurement.gpu_fraction - replica.share) < 1e-6
     )
 
 
-def _build_row(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement, shape: ReplicaShape) -> MeasuredRow:
+def _build_row(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement, replica: Replica) -> MeasuredRow:
     concurrency = measurement.concurrency / measurement.replicas
     return MeasuredRow(
         model=model_spec.name,
         weights="",
         kv_cache_dtype=model_spec.kv_cache_dtype,
-        gpu=shape.gpus[0].id,
-        tp=shape.tp,
-        dp=shape.dp,
-        has_expert_parallel=shape.has_expert_parallel,
+        gpu=replica.gpus[0].id,
+        shape=replica.shape,
         load=Load(measurement.input_tokens, measurement.output_tokens, concurrency),
         ttft_s=measurement.ttft_s,
         tpot_s=measurement.tpot_s,
         vllm=measurement.vllm,
         source="rayhelm bench",
         row=f"{measurement.shape}, {measurement.measured_at:%Y-%m-%d}",
-        shape=shape,
+        replica=replica,
     )

@@ -1,6 +1,6 @@
 """A model of the fleet file, resolved against the catalog, with its pinned settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, hypot
 
 from rayhelm.facts.engines import EngineConstants
@@ -12,6 +12,7 @@ from rayhelm.fleet.models import ModelSpec, Replicas
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
 from rayhelm.fleet.traffic import Traffic
 from rayhelm.planner.memory.adapter_slots import AdapterSlots
+from rayhelm.planner.memory.engine_settings import EngineSettings, read_settings
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
 from rayhelm.planner.memory.quantization import is_deprecated
 
@@ -136,6 +137,17 @@ class ResolvedModelSpec:
             return pinned
         usual = self.engine.defaults_for(gpu).max_num_batched_tokens
         return usual if self.generates else max(usual, self.context)
+
+    def settings_on(self, gpu: GpuKind, share: float) -> EngineSettings:
+        """Return what the memory of an engine with the fraction `share` of a GPU depends on."""
+        return replace(
+            read_settings(self.declared.engine),
+            utilization=self.utilization(share, gpu.memory_seen) / gpu.memory_seen,
+            context=self.context,
+            tokens=self.batched_tokens(gpu),
+            kv_cache_dtype=self.kv_cache_dtype,
+            adapters=self.adapters,
+        )
 
     def replicas(self, needed: int) -> int:
         """Return replicas for the planned load, within the pinned limits."""

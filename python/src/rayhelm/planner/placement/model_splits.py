@@ -15,6 +15,7 @@ from rayhelm.facts.model import Checkpoint
 from rayhelm.fleet.models import Parallelism
 from rayhelm.planner.memory.parallelism import list_tensor_parallel_sizes
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["ModelSplit", "count_pinned_stages", "list_splits"]
 
@@ -31,14 +32,10 @@ class ModelSplit:
     """A host of the right kind for each stage, in a pool with different hosts; else empty."""
     gpus: tuple[GpuKind, ...]
     """GPU of each stage."""
-    tp: int
-    pp: int
+    shape: ReplicaShape
+    """Its data parallel ranks are all on one host."""
     nodes: int
     """Hosts that one replica spans."""
-    partition: tuple[int, ...] | None = None
-    has_expert_parallel: bool = False
-    dp: int = 1
-    """Data parallel ranks, each with `tp` GPUs, all on one host."""
 
     def on_pool(self, inventory: PoolInventory) -> "ModelSplit":
         """Return the same split on another pool of its kind. `replace` does the same, and takes five times as long."""
@@ -47,32 +44,25 @@ class ModelSplit:
         return moved
 
     @property
-    def gpu_count(self) -> int:
-        return self.tp * self.pp * self.dp
-
-    def __str__(self) -> str:
-        ranks = f"DP {self.dp} x " if self.dp > 1 else ""
-        return f"{ranks}TP {self.tp} x PP {self.pp}{' with EP' if self.has_expert_parallel else ''}"
-
-    @property
     def whole_gpu_count(self) -> float:
-        """The same in whole GPUs; a fraction if the replica runs on a part of one."""
-        return self.gpu_count * self.gpu.part
+        """GPUs of one replica, in whole ones; a fraction if it runs on a part of one."""
+        return self.shape.gpu_count * self.gpu.part
 
     @property
     def gpus_per_node(self) -> int:
         """GPUs of one replica on each of its hosts."""
-        return self.gpu_count // self.nodes
+        return self.shape.gpu_count // self.nodes
 
     @property
     def max_replicas(self) -> int:
         """Replicas that fit in the empty pool."""
         if self.hosts:
-            there = Counter(host.gpu.id for host in self.inventory.hosts for _ in range(host.gpu_count // self.tp))
+            hosts, tp = self.inventory.hosts, self.shape.tp
+            there = Counter(host.gpu.id for host in hosts for _ in range(host.gpu_count // tp))
             return min(there[gpu] // count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
         if self.nodes > 1:
             return len(self.inventory.hosts) // self.nodes
-        return sum(host.gpu_count // self.gpu_count for host in self.matching_hosts)
+        return sum(host.gpu_count // self.shape.gpu_count for host in self.matching_hosts)
 
     def has_room_in(self, inventory: PoolInventory) -> bool:
         """Return whether hosts of these kinds in a pool have enough free GPUs for one replica."""
@@ -80,7 +70,7 @@ class ModelSplit:
             each, missing = self.gpus_per_node, self.nodes
             enough = (host for host in inventory.hosts_by_gpu.get(self.gpu.id, ()) if host.free_gpu_count >= each)
             return len(list(islice(enough, missing))) == missing
-        free = Counter(host.gpu.id for host in inventory.hosts if host.free_gpu_count >= self.tp)
+        free = Counter(host.gpu.id for host in inventory.hosts if host.free_gpu_count >= self.shape.tp)
         return all(free[gpu] >= count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
 
     @property
@@ -106,12 +96,12 @@ class ModelSplit:
         if not self.hosts:
             return None if inventory.price is None else inventory.price * self.whole_gpu_count
         prices = [inventory.host_price(host) for host in self.hosts]
-        return None if None in prices else sum(price * self.tp for price in prices if price is not None)
+        return None if None in prices else sum(price * self.shape.tp for price in prices if price is not None)
 
     @property
     def memory_gib(self) -> float:
         """Memory of all its GPUs, GiB; compared if a price is unknown."""
-        return sum((gpu.usable_gib or 0) * self.tp * self.dp for gpu in self.gpus)
+        return sum((gpu.usable_gib or 0) * self.shape.tp * self.shape.dp for gpu in self.gpus)
 
 
 def list_splits(
@@ -123,9 +113,12 @@ def list_splits(
         if inventory.is_uniform
         else _list_splits_over_unlike_hosts(model, inventory, engine, pin)
     )
-    partition = pin.layers if pin and pin.layers else None
-    for split in sorted(found, key=lambda split: (split.gpu_count, split.nodes, split.pp)):
-        yield replace(split, partition=partition)
+    ordered = sorted(found, key=lambda split: (split.shape.gpu_count, split.nodes, split.shape.pp))
+    if not pin or not pin.layers:
+        yield from ordered
+        return
+    for split in ordered:
+        yield replace(split, shape=replace(split.shape, partition=pin.layers))
 
 
 def _list_splits_over_like_hosts(
@@ -149,7 +142,8 @@ def _list_splits_over_like_hosts(
             nodes = _count_nodes(pp, most_here)
             if pp > model.layers or nodes > len(inventory.hosts) or (nodes > 1 and not inventory.network.spans_hosts):
                 continue
-            yield ModelSplit(inventory, (), (host.gpu,) * pp, tp, pp, nodes, None, has_expert_parallel)
+            shape = ReplicaShape(tp, pp, has_expert_parallel=has_expert_parallel)
+            yield ModelSplit(inventory, (), (host.gpu,) * pp, shape, nodes)
 
 
 def _list_splits_with_ranks(
@@ -161,7 +155,7 @@ def _list_splits_with_ranks(
     sizes = list_tensor_parallel_sizes(model, engine, host.gpu_count // dp, has_expert_parallel=expert, dp=dp)
     for tp in (pin.tensor,) if pin.tensor else sizes or (1,):
         if tp * dp * stages <= host.gpu_count:
-            yield ModelSplit(inventory, (), (host.gpu,) * stages, tp, stages, 1, None, expert, dp)
+            yield ModelSplit(inventory, (), (host.gpu,) * stages, ReplicaShape(tp, stages, dp, expert), 1)
 
 
 def _list_splits_on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
@@ -169,7 +163,7 @@ def _list_splits_on_parts(inventory: PoolInventory, pin: Parallelism | None) -> 
     if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1 or (pin and (pin.expert or pin.data)):
         return
     for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
-        yield ModelSplit(inventory, (), (gpu,), 1, 1, 1)
+        yield ModelSplit(inventory, (), (gpu,), ReplicaShape(), 1)
 
 
 def count_pinned_stages(pin: Parallelism | None) -> int | None:
@@ -208,7 +202,8 @@ def _list_splits_over_unlike_hosts(
             for tp, has_expert_parallel in _list_tensor_sizes(model, engine, most_here, pin):
                 if tp <= most_here:
                     gpus = tuple(host.gpu for host in hosts)
-                    yield ModelSplit(inventory, hosts, gpus, tp, stages, stages, None, has_expert_parallel)
+                    shape = ReplicaShape(tp, stages, has_expert_parallel=has_expert_parallel)
+                    yield ModelSplit(inventory, hosts, gpus, shape, stages)
 
 
 def _list_tensor_sizes(

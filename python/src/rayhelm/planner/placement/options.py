@@ -125,14 +125,15 @@ class ModelOptions:
         one host where one of their replicas costs less than all replicas of the shorter one."""
         enough: dict[tuple[str, int], tuple[int, float]] = {}
         for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
-            shape, where = each.representative, (each.inventory.name, each.representative.tp)
+            split = each.representative
+            where, stages = (each.inventory.name, split.shape.tp), split.shape.pp
             if is_decided(each.cost * self._factor):
                 if not self._has_measured_network:
                     return
-                if shape.nodes == 1 or not each.inventory.network.basis:
+                if split.nodes == 1 or not each.inventory.network.basis:
                     continue
-            pp, cost = enough.get(where, (shape.pp, 0.0))
-            if shape.pp > pp and (shape.nodes > 1 or self._find_cost(shape, each) >= cost):
+            pp, cost = enough.get(where, (stages, 0.0))
+            if stages > pp and (split.nodes > 1 or self._find_cost(split, each) >= cost):
                 continue
             found = self._evaluated.get(each.alike, ())
             if not found or not all(self._is_decided_on(one, each.inventory, is_decided) for one in found):
@@ -140,12 +141,12 @@ class ModelOptions:
                 yield from found
             first = found[0]
             if isinstance(first, Candidate) and _is_safe(first) and first.split.has_room_in(each.inventory):
-                cost = self._find_cost(shape, each) * first.replicas
-                enough[where] = min(enough.get(where, (shape.pp, cost)), (shape.pp, cost), key=lambda one: one[1])
+                cost = self._find_cost(split, each) * first.replicas
+                enough[where] = min(enough.get(where, (stages, cost)), (stages, cost), key=lambda one: one[1])
 
-    def _find_cost(self, shape: ModelSplit, each: _PoolSplit) -> float:
+    def _find_cost(self, split: ModelSplit, each: _PoolSplit) -> float:
         """Return the cost of one replica of a split on whole GPUs of a pool."""
-        return (shape.get_price_in(each.inventory) or 0.0) if self.by_price else shape.memory_gib
+        return (split.get_price_in(each.inventory) or 0.0) if self.by_price else split.memory_gib
 
     def _is_decided_on(
         self, found: Candidate | RejectedSplit, inventory: PoolInventory, is_decided: Callable[[float], bool]

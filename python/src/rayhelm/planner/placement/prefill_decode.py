@@ -57,9 +57,9 @@ def estimate_prefill_decode(
     served = min(full.requests_per_second.mid, prefill.replicas / first.work_s / decode.replicas)
     answer_s = max(model_spec.lengths.answer - 1, 0) * at_load.tpot_s
     roles = Roles(
-        prefill=prefill.describe(first.work_s * split.gpu_count, _find_prefill_target()),
+        prefill=prefill.describe(first.work_s * split.shape.gpu_count, _find_prefill_target()),
         decode=decode.describe(
-            split.gpu_count / full.requests_per_second.mid, _find_decode_target(most, carried, ttft)
+            split.shape.gpu_count / full.requests_per_second.mid, _find_decode_target(most, carried, ttft)
         ),
         transfer=transfer,
     )
@@ -131,7 +131,7 @@ def _count(
     """Return the replicas of one kind. Both kinds have to be up, so each has the square root of the target."""
     target = model_spec.declared.slo.capacity_availability
     needed = max(1, count(rate))
-    spare = count_spare_replicas(needed, split.gpu_count, target**0.5 if target else None)
+    spare = count_spare_replicas(needed, split.shape.gpu_count, target**0.5 if target else None)
     if pinned:
         return _Count(pinned, needed, spare, pinned)
     fewest = max(1, count(quiet)) if quiet else 1

@@ -5,8 +5,7 @@ from functools import cached_property
 from math import exp
 from typing import NamedTuple
 
-from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
-from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.memory.kv_cache import count_token_bytes
 from rayhelm.planner.placement.measured_speed import list_own_rows
 from rayhelm.planner.placement.model_spec import Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
@@ -15,8 +14,8 @@ from rayhelm.planner.speed.coefficients import BandChoice, load_coefficients
 from rayhelm.planner.speed.estimate import Interval, describe_doubt, find_band, find_high, spread
 from rayhelm.planner.speed.model import SpeedModel, list_pass_terms
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
+from rayhelm.planner.speed.replica import Load, Replica, StageLink
 from rayhelm.planner.speed.rows import MeasuredRow, describe_unmeasured
-from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
 from rayhelm.planner.speed.terms import list_missing_figures
 
 __all__ = ["DecodeSpeed", "KnownSpeeds", "LoadSpeed", "ReplicaSpeed"]
@@ -98,13 +97,13 @@ class ReplicaSpeed:
         forward pass as far as its tokens allow."""
         prompt = self._model_spec.lengths.prompt
         together = max(1.0, min(batch, self._model_spec.batched_tokens(self._split.gpu) / prompt))
-        work, overhead = list_pass_terms(self._shape, Load(prompt, 1, 1))
+        work, overhead = list_pass_terms(self._replica, Load(prompt, 1, 1))
         return spread(work + overhead / together, load_coefficients().ttft_bands.other_gpu)
 
     @property
     def prompt_s(self) -> tuple[float, float]:
         """Seconds that the GPUs compute one prompt without what is cached, and the overhead of its forward pass."""
-        return list_pass_terms(self._shape, Load(self._lengths.prompt, 1, 1, self._cached))
+        return list_pass_terms(self._replica, Load(self._lengths.prompt, 1, 1, self._cached))
 
     def _compute(self, concurrency: float) -> LoadSpeed:
         lengths, speed = self._lengths, self._model.at(concurrency)
@@ -116,7 +115,7 @@ class ReplicaSpeed:
             ttft_s=ttft,
             tpot_s=tpot,
             requests_per_s=concurrency / seconds,
-            band=find_band(self._shape, speed, correction, doubt),
+            band=find_band(self._replica, speed, correction, doubt),
             basis=correction.basis,
             is_link_overfull=speed.is_link_overfull,
             doubt=doubt,
@@ -125,23 +124,21 @@ class ReplicaSpeed:
     def _correct(self, concurrency: float) -> Correction:
         lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
-        own = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
+        own = correct(self._replica, load, self._own_rows, self._kv_cache_dtype)
         if own.confidence == 1:
             return own
-        return own.over(correct(self._shape, load, self._rows, self._kv_cache_dtype))
+        return own.over(correct(self._replica, load, self._rows, self._kv_cache_dtype))
 
     @cached_property
-    def _shape(self) -> ReplicaShape:
+    def _replica(self) -> Replica:
         model_spec, split = self._model_spec, self._split
-        layers = find_partition(model_spec.model, split.pp, split.partition)
-        cache = lay_out_kv_cache(model_spec.model, split.tp, layers, self._kv_cache_dtype, model_spec.engine)
-        return ReplicaShape(
+        return Replica(
             model=model_spec.model,
             gpus=split.gpus,
-            tp=split.tp,
-            dp=split.dp,
-            has_expert_parallel=split.has_expert_parallel,
-            kv_bytes_per_token=sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0.0,
+            shape=split.shape,
+            kv_bytes_per_token=count_token_bytes(
+                model_spec.model, split.shape, self._kv_cache_dtype, model_spec.engine
+            ),
             max_num_seqs=1_000_000,  # the planner limits the requests in flight itself
             batched_tokens=model_spec.batched_tokens(split.gpu),
             link=self._find_link(),
@@ -153,7 +150,7 @@ class ReplicaSpeed:
     def _model(self) -> SpeedModel:
         lengths = self._lengths
         load = Load(lengths.prompt, lengths.answer, 1, self._cached)
-        return SpeedModel(self._shape, load, load_coefficients())
+        return SpeedModel(self._replica, load, load_coefficients())
 
     @cached_property
     def _unmeasured(self) -> str:
@@ -167,11 +164,11 @@ class ReplicaSpeed:
     @cached_property
     def _own_rows(self) -> tuple[MeasuredRow, ...]:
         """Rows that were measured on this fleet. They go before published ones."""
-        return list_own_rows(self._model_spec, self._shape)
+        return list_own_rows(self._model_spec, self._replica)
 
     @cached_property
     def _rows(self) -> tuple[MeasuredRow, ...]:
-        return find_rows(self._shape)
+        return find_rows(self._replica)
 
     @property
     def _kv_cache_dtype(self) -> str:
@@ -222,7 +219,7 @@ class KnownSpeeds:
             (id(model_spec.model), model_spec.lengths, model_spec.kv_cache_dtype, prefix_hits, share),
             model_spec.batched_tokens(split.gpu),
             tuple(id(gpu) for gpu in split.gpus),
-            (split.tp, split.dp, split.has_expert_parallel, split.partition, split.nodes),
+            (split.shape, split.nodes),
             split.inventory.network,
         )
         if key not in self._found:

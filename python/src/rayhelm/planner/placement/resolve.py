@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import floor
 
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
+from rayhelm.planner.memory.engine_defaults import build_engine_config
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.replica_speed import KnownSpeeds
@@ -31,7 +32,7 @@ class ResolvedMemory:
         key = (
             id(model_spec.model),
             tuple(id(gpu) for gpu in split.gpus),
-            (split.tp, split.has_expert_parallel, split.dp, split.partition, share),
+            (split.shape, share),
             (spec.context, None if spec.context else model_spec.lengths, model_spec.generates),
             repr(sorted(spec.engine.items())),
             model_spec.adapters,
@@ -44,8 +45,11 @@ class ResolvedMemory:
 def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
     """Return the memory with the best settings. Its `fits` is False if none fit."""
     best: MemoryResult | None = None
+    settings = model_spec.settings_on(split.gpu, share)
     for eager, seqs in _list_settings(model_spec):
-        result = _evaluate_weakest_order(_build_config(model_spec, split, share, seqs, eager))
+        tried = replace(settings, eager=eager, seqs=seqs)
+        config = build_engine_config(model_spec.model, split.gpus, split.shape, tried, model_spec.engine)
+        result = _evaluate_weakest_order(config)
         if result.fits_within_error:
             return result
         if best is None or _is_better(result, best):
@@ -66,29 +70,6 @@ def _list_settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
             yield without_graphs, most
 
 
-def _build_config(
-    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, seqs: int, eager: bool
-) -> EngineConfig:
-    return EngineConfig(
-        model=model_spec.model,
-        gpus=split.gpus,
-        tp=split.tp,
-        share=model_spec.utilization(share, split.gpu.memory_seen) / split.gpu.memory_seen,
-        context=model_spec.context,
-        seqs=seqs,
-        tokens=model_spec.batched_tokens(split.gpu),
-        kv_cache_dtype=model_spec.kv_cache_dtype,
-        eager=eager,
-        engine=model_spec.engine,
-        partition=split.partition,
-        dcp=model_spec.pinned_int("decode_context_parallel_size") or 1,
-        has_expert_parallel=split.has_expert_parallel,
-        adapters=model_spec.adapters,
-        dp=split.dp,
-        moe_backend=str(model_spec.declared.engine.get("moe_backend") or "auto"),
-    )
-
-
 def _is_better(result: MemoryResult, best: MemoryResult) -> bool:
     """Return a result that fits before one that does not, then the one with more cache."""
     return not best.fits and (result.fits or result.weakest.cache > best.weakest.cache)
@@ -98,10 +79,11 @@ def _evaluate_weakest_order(config: EngineConfig) -> MemoryResult:
     """Return the result of the given order, or of an order that does not fit. vLLM orders pipeline ranks itself, so
     each kind of GPU must hold every stage. A pinned partition implies the given order."""
     kinds = {gpu.id: gpu for gpu in config.gpus}
-    if len(kinds) == 1 or config.partition is not None:
+    if len(kinds) == 1 or config.shape.partition is not None:
         return evaluate(config)
+    stages = config.shape.pp
     worst = min(
-        (evaluate(replace(config, gpus=(gpu,) * config.pp)) for gpu in kinds.values()), key=lambda one: one.concurrency
+        (evaluate(replace(config, gpus=(gpu,) * stages)) for gpu in kinds.values()), key=lambda one: one.concurrency
     )
     return evaluate(config) if worst.fits else worst
 
@@ -109,10 +91,11 @@ def _evaluate_weakest_order(config: EngineConfig) -> MemoryResult:
 def _try_uneven_layers(config: EngineConfig) -> MemoryResult | None:
     """Try more layers on the larger GPU. Only for two hosts: the driver's host is stage 0, so the first bundle fixes
     the order. With three or more hosts, Ray orders the others by random node ids."""
-    if len(config.gpus) != 2 or config.gpus[0].id == config.gpus[1].id or config.partition is not None:
+    shape, layers = config.shape, config.model.layers
+    if shape.pp != 2 or config.gpus[0].id == config.gpus[1].id or shape.partition is not None:
         return None
-    layers = config.model.layers
-    tried = (evaluate(replace(config, partition=(first, layers - first))) for first in range(1, layers))
+    shapes = (replace(shape, partition=(first, layers - first)) for first in range(1, layers))
+    tried = (evaluate(replace(config, shape=each)) for each in shapes)
     best = max(tried, key=lambda one: (one.blocks, one.weakest.cache))
     return best if best.fits else None
 

@@ -9,8 +9,8 @@ from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import Band, BandChoice, load_coefficients
 from rayhelm.planner.speed.model import Speed, compute_speed, find_least_tpot_s
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
+from rayhelm.planner.speed.replica import Load, Replica
 from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
-from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.planner.speed.terms import list_missing_figures
 
 __all__ = ["Interval", "SpeedEstimate", "describe_doubt", "estimate_speed", "find_band", "find_high", "spread"]
@@ -52,37 +52,37 @@ class SpeedEstimate(Closed):
     notes: tuple[str, ...] = ()
 
 
-def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto") -> SpeedEstimate:
+def estimate_speed(replica: Replica, load: Load, kv_cache_dtype: str = "auto") -> SpeedEstimate:
     """Estimate the speed. Raises FleetError if figures of a GPU are unknown, or if the link between the pipeline stages
     is too slow for the load."""
-    if missing := list(dict.fromkeys(figure for gpu in shape.gpus for figure in list_missing_figures(gpu))):
+    if missing := list(dict.fromkeys(figure for gpu in replica.gpus for figure in list_missing_figures(gpu))):
         raise FleetError(Problem(f"unknown: {', '.join(missing)}"))
-    if not shape.model.causal:
+    if not replica.model.causal:
         raise FleetError(
             Problem(
-                f"{shape.model.id} generates no tokens: `rayhelm plan` estimates the requests per second of its task,"
+                f"{replica.model.id} generates no tokens: `rayhelm plan` estimates the requests per second of its task,"
                 " which no measured row has"
             )
         )
-    speed = compute_speed(shape, load)
+    speed = compute_speed(replica, load)
     if speed.is_link_overfull:
-        raise FleetError(Problem(_describe_link(shape, speed)))
+        raise FleetError(Problem(_describe_link(replica, speed)))
     # A lower max_num_seqs than that of the rows is another setting, which they do not tell about.
-    rows = () if speed.limit == "max_num_seqs" else find_rows(shape)
-    correction = correct(shape, load, rows, kv_cache_dtype)
-    return _build_estimate(shape, load, speed, correction)
+    rows = () if speed.limit == "max_num_seqs" else find_rows(replica)
+    correction = correct(replica, load, rows, kv_cache_dtype)
+    return _build_estimate(replica, load, speed, correction)
 
 
-def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
+def _build_estimate(replica: Replica, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
     fitted = load_coefficients()
     doubt = describe_doubt(speed, correction, describe_unmeasured(load))
-    band = find_band(shape, speed, correction, doubt)
+    band = find_band(replica, speed, correction, doubt)
     tpot, ttft = speed.tpot_s * exp(correction.tpot), speed.ttft_s * exp(correction.ttft)
     seconds = ttft + max(load.output_tokens - 1, 0) * tpot
     rate = load.concurrency * load.output_tokens / seconds
     return SpeedEstimate(
         ttft_s=spread(ttft, band.choose(fitted.ttft_bands)),
-        tpot_s=_raise_low(spread(tpot, band.choose(fitted.tpot_bands)), find_least_tpot_s(shape, load, speed)),
+        tpot_s=_raise_low(spread(tpot, band.choose(fitted.tpot_bands)), find_least_tpot_s(replica, load, speed)),
         output_tokens_per_second=spread(rate, band.choose(fitted.throughput_bands)),
         basis=correction.basis,
         sources=correction.references,
@@ -107,22 +107,22 @@ def describe_doubt(speed: Speed, correction: Correction, unmeasured: str) -> str
     return f"no measured row has {unmeasured}" if unmeasured else ""
 
 
-def find_band(shape: ReplicaShape, speed: Speed, correction: Correction, doubt: str = "") -> BandChoice:
+def find_band(replica: Replica, speed: Speed, correction: Correction, doubt: str = "") -> BandChoice:
     """Return the interval that applies. `doubt`: of `describe_doubt`."""
     if doubt:
         return BandChoice("other_gpu")
     if correction.basis == "measured" or correction.confidence == 1:
         return BandChoice(correction.basis)
-    return BandChoice(_find_band_of_model(shape, speed), correction.confidence)
+    return BandChoice(_find_band_of_model(replica, speed), correction.confidence)
 
 
-def _find_band_of_model(shape: ReplicaShape, speed: Speed) -> str:
+def _find_band_of_model(replica: Replica, speed: Speed) -> str:
     """Return the name of the interval without a measured row of the model on the GPU."""
-    if any(gpu.id not in _measured_gpus() for gpu in shape.gpus) or shape.pp > 1:
+    if any(gpu.id not in _measured_gpus() for gpu in replica.gpus) or replica.shape.pp > 1:
         return "other_gpu"
     if speed.limit:
         return "queued"
-    return "sparse" if shape.model.experts else "dense"
+    return "sparse" if replica.model.experts else "dense"
 
 
 @cache
@@ -160,8 +160,8 @@ def _find_bound(speed: Speed) -> str:
     return max(sums, key=lambda name: sums[name])
 
 
-def _describe_link(shape: ReplicaShape, speed: Speed) -> str:
-    rate = shape.link.gb_per_s if shape.link else 0.0
+def _describe_link(replica: Replica, speed: Speed) -> str:
+    rate = replica.link.gb_per_s if replica.link else 0.0
     return (
         f"the activations of this load need {speed.link_use * rate:.3g} GB/s between the pipeline stages, and the link"
         f" carries {rate:.3g} GB/s. At most {load_assumptions().link_use_limit:.0%} of it can be used"

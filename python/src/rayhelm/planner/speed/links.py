@@ -2,7 +2,7 @@
 
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.planner.speed.shape import StageLink
+from rayhelm.planner.speed.replica import StageLink
 
 __all__ = ["find_all_reduce_gb_per_s", "find_host_link", "has_fast_link"]
 

@@ -9,7 +9,7 @@ from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
 from rayhelm.planner.speed.links import find_host_link
-from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
+from rayhelm.planner.speed.replica import Load, Replica, StageLink
 from rayhelm.planner.speed.terms import (
     StageBatch,
     count_decode_terms,
@@ -62,48 +62,48 @@ class Speed:
         return self.link_use > load_assumptions().link_use_limit
 
 
-def compute_speed(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> Speed:
+def compute_speed(replica: Replica, load: Load, fitted: SpeedCoefficients | None = None) -> Speed:
     """Compute the speed, with the parts of a step. The GPUs need known figures (`list_missing_figures`)."""
-    model = SpeedModel(shape, load, fitted or load_coefficients())
+    model = SpeedModel(replica, load, fitted or load_coefficients())
     speed = model.at(load.concurrency)
     return replace(speed, parts=model.list_parts(speed))
 
 
 class SpeedModel:
-    """The speed of a shape for requests of one length. What does not depend on the requests in flight is computed
+    """The speed of a replica for requests of one length. What does not depend on the requests in flight is computed
     once: the planner asks for many numbers of them."""
 
-    def __init__(self, shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> None:
+    def __init__(self, replica: Replica, load: Load, fitted: SpeedCoefficients) -> None:
         """`load`: its lengths are used, and not its concurrency."""
-        self._shape, self._load, self._fitted = shape, load, fitted
-        first = list_first_token_terms(shape, load, 0.0, fitted)
+        self._replica, self._load, self._fitted = replica, load, fitted
+        first = list_first_token_terms(replica, load, 0.0, fitted)
         self._work_s = sum(fitted.ttft[name] * first[name] for name in _WORK_TERMS)
         self._token_s = fitted.ttft["token"] * first["token"]
         self._pass_s = _weigh(fitted.ttft, first) - self._work_s - self._token_s
-        self._drafts = shape.speculation.tokens if shape.speculation else 0
-        self._per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
-        self._stages = [_StageTime(shape, load, gpu, count, fitted) for gpu, count in _count_alike(shape.gpus)]
-        self._most_decoding = _count_most_decoding(shape, load)
+        self._drafts = replica.speculation.tokens if replica.speculation else 0
+        self._per_step = replica.speculation.tokens_per_step if replica.speculation else 1.0
+        self._stages = [_StageTime(replica, load, gpu, count, fitted) for gpu, count in _count_alike(replica.gpus)]
+        self._most_decoding = _count_most_decoding(replica, load)
         self._full_step_s, self._prompt_s = self._compute_full_step()
 
     def at(self, concurrency: float) -> Speed:
         """Return the speed with so many requests in flight, without the parts of a step."""
-        shape, load = self._shape, self._load
-        running, limit = _count_running(shape, load, concurrency)
+        replica, load, ranks = self._replica, self._load, self._replica.shape.dp
+        running, limit = _count_running(replica, load, concurrency)
         step, link_use = self._compute_step(running)
         tpot = step / self._per_step
         turn = self._work_s + self._pass_s + load.output_tokens * tpot
-        wait = max(0.0, concurrency / shape.dp / running - 1) * turn
+        wait = max(0.0, concurrency / ranks / running - 1) * turn
         ahead, passes = _count_ahead(load, min(running, self._most_decoding))
         overhead = self._pass_s + self._fitted.ttft["step"] * tpot
         first = self._work_s * (1 + ahead) + overhead * (1 + passes) + self._token_s
-        hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
+        hops = _compute_hops_s(replica, load.input_tokens - load.cached_tokens, link_use)
         # A replica answers no faster than it computes prompts: what is not spent on decoding is spent on waiting.
-        least = concurrency / shape.dp * self._prompt_s - (load.output_tokens - 1) * self._full_step_s / self._per_step
+        least = concurrency / ranks * self._prompt_s - (load.output_tokens - 1) * self._full_step_s / self._per_step
         return Speed(
             tpot_s=tpot,
             ttft_s=max(first + hops + wait, least),
-            running=running * shape.dp,
+            running=running * ranks,
             limit=limit,
             is_prefill_bound=running > self._most_decoding or least > first + hops + wait,
             link_use=link_use,
@@ -111,36 +111,36 @@ class SpeedModel:
 
     def list_parts(self, speed: Speed) -> dict[str, float]:
         """Return the seconds of a decode step by term."""
-        shape, fitted = self._shape, self._fitted
-        batch = _build_batch(shape, self._load, speed.running / shape.dp)
+        replica, fitted = self._replica, self._fitted
+        batch = _build_batch(replica, self._load, speed.running / replica.shape.dp)
         parts: dict[str, float] = {}
-        for gpu, stages in _count_alike(shape.gpus):
-            for name, value in _list_stage_terms(shape, gpu, batch, fitted).items():
+        for gpu, stages in _count_alike(replica.gpus):
+            for name, value in _list_stage_terms(replica, gpu, batch, fitted).items():
                 parts[name] = parts.get(name, 0.0) + stages * fitted.tpot[name] * value
         if self._drafts:
             parts["drafts"] = sum(parts.values()) * self._drafts * load_assumptions().draft_share
-        if shape.pp > 1:
-            parts["stage_link"] = _compute_hops_s(shape, batch.tokens + batch.prefill_tokens, speed.link_use)
+        if replica.shape.pp > 1:
+            parts["stage_link"] = _compute_hops_s(replica, batch.tokens + batch.prefill_tokens, speed.link_use)
         return parts
 
     def _compute_step(self, running: float) -> tuple[float, float]:
         """Return the seconds of a decode step over all stages, and the use of the link between them."""
-        shape = self._shape
-        sequences, others = _count_sequences(shape, self._load, running)
+        replica = self._replica
+        sequences, others = _count_sequences(replica, self._load, running)
         tokens = sequences * (self._drafts + 1)
         seconds = self._list_stage_seconds(sequences, others)
         step, slowest = sum(stage.count * each for stage, each in zip(self._stages, seconds, strict=True)), max(seconds)
         if self._drafts:
             step *= 1 + self._drafts * load_assumptions().draft_share
-        if shape.pp == 1:
+        if replica.shape.pp == 1:
             return step, 0.0
         moved = tokens + others * (self._load.input_tokens - self._load.cached_tokens)
-        use = _compute_link_use(shape, moved, slowest)
-        return step + _compute_hops_s(shape, moved, use), use
+        use = _compute_link_use(replica, moved, slowest)
+        return step + _compute_hops_s(replica, moved, use), use
 
     def _list_stage_seconds(self, sequences: float, others: float) -> list[float]:
         """Return the seconds of a step on one stage of each kind."""
-        hit = count_experts_hit(self._shape, sequences * (self._drafts + 1))
+        hit = count_experts_hit(self._replica, sequences * (self._drafts + 1))
         return [
             stage.fixed + sequences * stage.sequence + others * stage.other + hit * stage.expert
             for stage in self._stages
@@ -150,7 +150,7 @@ class SpeedModel:
         """Return the seconds of a step that is full of prompts, and those per prompt; 0 if all of it is cached."""
         if self._most_decoding == inf:
             return 0.0, 0.0
-        sequences, others = _count_sequences(self._shape, self._load, self._most_decoding)
+        sequences, others = _count_sequences(self._replica, self._load, self._most_decoding)
         step, _ = self._compute_step(self._most_decoding)
         return step, max(self._list_stage_seconds(sequences, others)) / others
 
@@ -158,80 +158,80 @@ class SpeedModel:
 class _StageTime:
     """Seconds of a decode step on neighboring stages with the same GPU, by what the step has more or less of."""
 
-    def __init__(self, shape: ReplicaShape, load: Load, gpu: GpuKind, count: int, fitted: SpeedCoefficients) -> None:
-        factor = _scale(shape, gpu, fitted)
+    def __init__(self, replica: Replica, load: Load, gpu: GpuKind, count: int, fitted: SpeedCoefficients) -> None:
+        factor = _scale(replica, gpu, fitted)
         rates = {
             unit: factor * sum(fitted.tpot[name] * rate for name, rate in of_unit.items())
-            for unit, of_unit in list_decode_rates(shape, gpu, fitted).items()
+            for unit, of_unit in list_decode_rates(replica, gpu, fitted).items()
         }
         self.count = count
         self.fixed, self.expert = rates.pop("step"), rates.pop("experts_hit")
         self.sequence, self.other = (
             sum(rate * units[unit] for unit, rate in rates.items())
-            for units in (count_units(shape, _batch_of(shape, load, *each)) for each in ((1.0, 0.0), (0.0, 1.0)))
+            for units in (count_units(replica, _batch_of(replica, load, *each)) for each in ((1.0, 0.0), (0.0, 1.0)))
         )
 
 
-def list_pass_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> tuple[float, float]:
+def list_pass_terms(replica: Replica, load: Load, fitted: SpeedCoefficients | None = None) -> tuple[float, float]:
     """Return the seconds of one forward pass over the input: those that grow with its tokens, and the overhead that a
     batch shares."""
     fitted = fitted or load_coefficients()
-    terms = list_first_token_terms(shape, load, 0.0, fitted)
+    terms = list_first_token_terms(replica, load, 0.0, fitted)
     work = sum(fitted.ttft[name] * terms[name] for name in _TOKEN_TERMS)
     return work, _weigh(fitted.ttft, terms) - work
 
 
-def count_running(shape: ReplicaShape, load: Load) -> tuple[float, str]:
+def count_running(replica: Replica, load: Load) -> tuple[float, str]:
     """Return the requests that one rank runs at a time, and what limits them; empty if nearly all fit."""
-    return _count_running(shape, load, load.concurrency)
+    return _count_running(replica, load, load.concurrency)
 
 
-def _count_running(shape: ReplicaShape, load: Load, concurrency: float) -> tuple[float, str]:
-    wanted = max(1.0, concurrency / shape.dp)
-    most, limit = float(shape.max_num_seqs), "max_num_seqs"
-    if shape.kv_tokens and (held := shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)) < most:
+def _count_running(replica: Replica, load: Load, concurrency: float) -> tuple[float, str]:
+    wanted = max(1.0, concurrency / replica.shape.dp)
+    most, limit = float(replica.max_num_seqs), "max_num_seqs"
+    if replica.kv_tokens and (held := replica.kv_tokens / (load.input_tokens + load.output_tokens / 2)) < most:
         most, limit = held, "KV cache"
     return max(1.0, min(wanted, most)), limit if wanted > _NEARLY_FULL * most else ""
 
 
-def find_least_tpot_s(shape: ReplicaShape, load: Load, speed: Speed) -> float:
+def find_least_tpot_s(replica: Replica, load: Load, speed: Speed) -> float:
     """Return the time per output token that no software can be faster than, because the memory of the GPUs is not."""
-    batch = _build_batch(shape, load, speed.running / shape.dp)
-    step = sum(count * find_least_step_s(shape, gpu, batch) for gpu, count in _count_alike(shape.gpus))
-    return step / (shape.speculation.tokens_per_step if shape.speculation else 1.0)
+    batch = _build_batch(replica, load, speed.running / replica.shape.dp)
+    step = sum(count * find_least_step_s(replica, gpu, batch) for gpu, count in _count_alike(replica.gpus))
+    return step / (replica.speculation.tokens_per_step if replica.speculation else 1.0)
 
 
-def list_step_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
+def list_step_terms(replica: Replica, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
     """Return the terms of a decode step on a single stage, before the coefficients."""
-    running, _ = count_running(shape, load)
-    return _list_stage_terms(shape, shape.gpus[0], _build_batch(shape, load, running), fitted)
+    running, _ = count_running(replica, load)
+    return _list_stage_terms(replica, replica.gpus[0], _build_batch(replica, load, running), fitted)
 
 
-def _build_batch(shape: ReplicaShape, load: Load, running: float) -> StageBatch:
+def _build_batch(replica: Replica, load: Load, running: float) -> StageBatch:
     """Return what a stage computes in a step."""
-    return _batch_of(shape, load, *_count_sequences(shape, load, running))
+    return _batch_of(replica, load, *_count_sequences(replica, load, running))
 
 
-def _count_sequences(shape: ReplicaShape, load: Load, running: float) -> tuple[float, float]:
+def _count_sequences(replica: Replica, load: Load, running: float) -> tuple[float, float]:
     """Return the sequences that a stage decodes in a step, and the prompts that it computes beside them. Stages work on
     different requests at the same time."""
-    running = min(running, _count_most_decoding(shape, load))
-    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
-    sequences = max(running / shape.pp, min(running, 1.0))
-    return sequences, max(running - 1, 0.0) / shape.pp * per_step / load.output_tokens
+    running = min(running, _count_most_decoding(replica, load))
+    per_step = replica.speculation.tokens_per_step if replica.speculation else 1.0
+    sequences = max(running / replica.shape.pp, min(running, 1.0))
+    return sequences, max(running - 1, 0.0) / replica.shape.pp * per_step / load.output_tokens
 
 
-def _count_most_decoding(shape: ReplicaShape, load: Load) -> float:
+def _count_most_decoding(replica: Replica, load: Load) -> float:
     """Return the requests that decode at a time if each step computes as many prompt tokens as it may. Others wait for
     their prompt."""
     new = load.input_tokens - load.cached_tokens
-    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
-    return 1 + shape.pp * load.output_tokens * shape.batched_tokens / (new * per_step) if new > 0 else inf
+    per_step = replica.speculation.tokens_per_step if replica.speculation else 1.0
+    return 1 + replica.shape.pp * load.output_tokens * replica.batched_tokens / (new * per_step) if new > 0 else inf
 
 
-def _batch_of(shape: ReplicaShape, load: Load, sequences: float, others: float) -> StageBatch:
-    drafts = shape.speculation.tokens if shape.speculation else 0
-    full, windowed = _count_pairs(shape, load)
+def _batch_of(replica: Replica, load: Load, sequences: float, others: float) -> StageBatch:
+    drafts = replica.speculation.tokens if replica.speculation else 0
+    full, windowed = _count_pairs(replica, load)
     return StageBatch(
         sequences=sequences,
         context=load.input_tokens + load.output_tokens / 2,
@@ -242,35 +242,33 @@ def _batch_of(shape: ReplicaShape, load: Load, sequences: float, others: float) 
     )
 
 
-def _list_stage_terms(
-    shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
-) -> dict[str, float]:
-    factor = _scale(shape, gpu, fitted)
-    return {name: value * factor for name, value in count_decode_terms(shape, gpu, batch, fitted).items()}
+def _list_stage_terms(replica: Replica, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients) -> dict[str, float]:
+    factor = _scale(replica, gpu, fitted)
+    return {name: value * factor for name, value in count_decode_terms(replica, gpu, batch, fitted).items()}
 
 
-def _scale(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> float:
-    return fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+def _scale(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> float:
+    return fitted.vendor_factor.get(gpu.vendor, 1.0) / replica.share
 
 
-def _count_pairs(shape: ReplicaShape, load: Load) -> tuple[float, float]:
+def _count_pairs(replica: Replica, load: Load) -> tuple[float, float]:
     """Return the pairs of tokens of which one prompt computes the attention: in full and in windowed layers."""
     new, tokens = load.input_tokens - load.cached_tokens, load.input_tokens
-    window = min(tokens, shape.model.attention.sliding_window or tokens)
+    window = min(tokens, replica.model.attention.sliding_window or tokens)
     return new * (tokens - new / 2), 0.75 * window * new
 
 
 def list_first_token_terms(
-    shape: ReplicaShape, load: Load, tpot: float, fitted: SpeedCoefficients, running: float = 1.0
+    replica: Replica, load: Load, tpot: float, fitted: SpeedCoefficients, running: float = 1.0
 ) -> dict[str, float]:
     """Return the terms of the time to first token, before the coefficients. `running`: requests in flight, whose
     prompts lengthen them."""
-    full, windowed = _count_pairs(shape, load)
+    full, windowed = _count_pairs(replica, load)
     batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
     terms = {"step": tpot, "request": 1e-2, "token": load.input_tokens * 1e-6}
-    for gpu, stages in _count_alike(shape.gpus):
-        factor = stages * _scale(shape, gpu, fitted)
-        for name, value in count_prefill_terms(shape, gpu, batch, fitted).items():
+    for gpu, stages in _count_alike(replica.gpus):
+        factor = stages * _scale(replica, gpu, fitted)
+        for name, value in count_prefill_terms(replica, gpu, batch, fitted).items():
             terms[name] = terms.get(name, 0.0) + value * factor
     ahead, passes = _count_ahead(load, running)
     growth = dict.fromkeys(_WORK_TERMS, 1 + ahead) | {"token": 1.0}
@@ -294,27 +292,27 @@ def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> flo
     return sum(coefficients[name] * value for name, value in terms.items())
 
 
-def _compute_link_use(shape: ReplicaShape, tokens: float, stage_s: float) -> float:
+def _compute_link_use(replica: Replica, tokens: float, stage_s: float) -> float:
     """Return the part of the link's rate that the activations of a step need, if it delayed nothing."""
-    if shape.pp == 1:
+    if replica.shape.pp == 1:
         return 0.0
-    link = _find_link(shape)
-    return tokens * shape.model.hidden * _BYTES / (link.gb_per_s * 1e9) / stage_s
+    link = _find_link(replica)
+    return tokens * replica.model.hidden * _BYTES / (link.gb_per_s * 1e9) / stage_s
 
 
-def _compute_hops_s(shape: ReplicaShape, tokens: float, use: float) -> float:
+def _compute_hops_s(replica: Replica, tokens: float, use: float) -> float:
     """Return the seconds of the transfers between stages. They queue if the link is more than half full."""
-    hops = shape.pp - 1
+    hops = replica.shape.pp - 1
     if not hops:
         return 0.0
-    slow = (hops if shape.network_hops is None else shape.network_hops) if shape.link else 0
+    slow = (hops if replica.network_hops is None else replica.network_hops) if replica.link else 0
     queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
-    moved = tokens * shape.model.hidden * _BYTES
+    moved = tokens * replica.model.hidden * _BYTES
     total = 0.0
-    for link, count in ((_find_link(shape), slow), (find_host_link(shape.gpus[0]), hops - slow)):
+    for link, count in ((_find_link(replica), slow), (find_host_link(replica.gpus[0]), hops - slow)):
         total += count * (link.latency_s + moved / (link.gb_per_s * 1e9) * queue)
     return total
 
 
-def _find_link(shape: ReplicaShape) -> StageLink:
-    return shape.link or find_host_link(shape.gpus[0])
+def _find_link(replica: Replica) -> StageLink:
+    return replica.link or find_host_link(replica.gpus[0])

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import exp, log, log2
 
-from rayhelm.planner.speed.build import count_kv_bytes
+from rayhelm.facts.engines import find_engine
+from rayhelm.facts.versions import versions
+from rayhelm.planner.memory.kv_cache import count_token_bytes
 from rayhelm.planner.speed.model import compute_speed
-from rayhelm.planner.speed.rows import MeasuredRow, find_architecture, load_rows, shape_of_row
-from rayhelm.planner.speed.shape import Load, ReplicaShape
+from rayhelm.planner.speed.replica import Load, Replica
+from rayhelm.planner.speed.rows import MeasuredRow, find_architecture, load_rows, replica_of_row
 
 __all__ = ["Correction", "correct", "find_rows"]
 
@@ -56,29 +58,29 @@ class Correction:
         )
 
 
-def find_rows(shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
+def find_rows(replica: Replica) -> tuple[MeasuredRow, ...]:
     """Return the rows of this model and GPU. A part of a GPU and a pipeline were not measured."""
-    if shape.pp > 1 or shape.share < 1 or shape.speculation:
+    if replica.shape.pp > 1 or replica.share < 1 or replica.speculation:
         return ()
-    return _index_rows().get((shape.gpus[0].id, shape.dp, find_architecture(shape.model)), ())
+    return _index_rows().get((replica.gpus[0].id, replica.shape.dp, find_architecture(replica.model)), ())
 
 
 @cache
 def _index_rows() -> dict[object, tuple[MeasuredRow, ...]]:
     found: dict[object, tuple[MeasuredRow, ...]] = {}
     for row in load_rows():
-        key = (row.gpu, row.dp, row.architecture)
+        key = (row.gpu, row.shape.dp, row.architecture)
         found[key] = (*found.get(key, ()), row)
     return found
 
 
-def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cache_dtype: str = "auto") -> Correction:
+def correct(replica: Replica, load: Load, rows: Sequence[MeasuredRow], kv_cache_dtype: str = "auto") -> Correction:
     """Return the correction by the rows that are near the load.
 
     `kv_cache_dtype`: the one of the query. Rows are compared with the model at this setting, because they do not record
     theirs.
     """
-    near = sorted(((_measure_distance(shape, load, row), row) for row in rows), key=lambda pair: pair[0])
+    near = sorted(((_measure_distance(replica, load, row), row) for row in rows), key=lambda pair: pair[0])
     same = [row for distance, row in near if distance == 0.0]
     if same:
         references = tuple(row.reference for row in same[:_MOST_REFERENCES])
@@ -107,18 +109,19 @@ def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cac
     )
 
 
-def _measure_distance(shape: ReplicaShape, load: Load, row: MeasuredRow) -> float:
+def _measure_distance(replica: Replica, load: Load, row: MeasuredRow) -> float:
+    ours, theirs = replica.shape, row.shape
     pairs = {
-        "tp": (shape.tp, row.tp),
+        "tp": (ours.tp, theirs.tp),
         "concurrency": (load.concurrency, row.load.concurrency),
         "input": (load.input_tokens - load.cached_tokens, row.load.input_tokens),
         "output": (load.output_tokens, row.load.output_tokens),
     }
-    apart = {name: abs(log2(max(ours, 1e-6) / theirs)) for name, (ours, theirs) in pairs.items()}
-    is_same_split = shape.tp == row.tp and shape.has_expert_parallel == row.has_expert_parallel
+    apart = {name: abs(log2(max(asked, 1e-6) / measured)) for name, (asked, measured) in pairs.items()}
+    is_same_split = (ours.tp, ours.has_expert_parallel) == (theirs.tp, theirs.has_expert_parallel)
     if is_same_split and all(value < _SAME for value in apart.values()):
         return 0.0
-    other = 0.5 if shape.has_expert_parallel != row.has_expert_parallel else 0.0
+    other = 0.5 if ours.has_expert_parallel != theirs.has_expert_parallel else 0.0
     squares = sum((value / _WIDTHS[name]) ** 2 for name, value in apart.items())
     return max(1e-3, float((squares + other**2) ** 0.5))
 
@@ -126,12 +129,13 @@ def _measure_distance(shape: ReplicaShape, load: Load, row: MeasuredRow) -> floa
 @cache
 def _deviate(row: MeasuredRow, kv_cache_dtype: str) -> tuple[float, float | None]:
     """Return the logarithm of measured over modeled TPOT and TTFT."""
-    shape = shape_of_row(row)
+    replica = replica_of_row(row)
     if kv_cache_dtype != row.kv_cache_dtype:
-        ours = count_kv_bytes(shape.model, row.tp, 1, kv_cache_dtype)
-        tokens = shape.kv_tokens * shape.kv_bytes_per_token / ours if shape.kv_tokens and ours else None
-        shape = replace(shape, kv_bytes_per_token=ours, kv_tokens=tokens)
-    modeled = compute_speed(shape, row.load)
+        constants, _ = find_engine(versions().vllm)
+        ours = count_token_bytes(replica.model, row.shape, kv_cache_dtype, constants)
+        tokens = replica.kv_tokens * replica.kv_bytes_per_token / ours if replica.kv_tokens and ours else None
+        replica = replace(replica, kv_bytes_per_token=ours, kv_tokens=tokens)
+    modeled = compute_speed(replica, row.load)
     first = log(row.ttft_s / modeled.ttft_s) if row.ttft_s else None
     return log(row.tpot_s / modeled.tpot_s), first
 

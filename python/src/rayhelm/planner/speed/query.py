@@ -15,10 +15,11 @@ from rayhelm.facts.huggingface import read_config
 from rayhelm.facts.model import Checkpoint, Quantization
 from rayhelm.facts.network import NetworkKind
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
+from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.assumptions import load_assumptions
-from rayhelm.planner.speed.build import build_shape
+from rayhelm.planner.speed.build import build_replica
 from rayhelm.planner.speed.estimate import SpeedEstimate, estimate_speed
-from rayhelm.planner.speed.shape import Load, Speculation, StageLink
+from rayhelm.planner.speed.replica import Load, Speculation, StageLink
 
 __all__ = ["SpeedQuery", "answer_lines", "answer_query"]
 
@@ -49,6 +50,15 @@ class SpeedQuery(Closed):
     engine: dict[str, Any] = {}
     """Arguments of vLLM."""
 
+    @property
+    def shape(self) -> ReplicaShape:
+        return ReplicaShape(
+            self.tensor_parallel_size,
+            self.pipeline_parallel_size,
+            self.data_parallel_size,
+            self.expert_parallel or bool(self.engine.get("enable_expert_parallel")),
+        )
+
     @field_validator("engine", mode="before")
     @classmethod
     def _read_null(cls, value: Any) -> Any:
@@ -59,12 +69,10 @@ def answer_query(query: SpeedQuery) -> SpeedEstimate:
     """Answer one query. Raises FleetError for unknown names, and for what cannot be estimated."""
     model = _apply_quantization(_find_model(query.model, query.config), query.engine)
     gpu = load_catalog().gpu(query.gpu)
-    shape, why = build_shape(
+    replica, why = build_replica(
         model,
-        [gpu] * query.pipeline_parallel_size,
-        query.tensor_parallel_size,
-        dp=query.data_parallel_size,
-        has_expert_parallel=query.expert_parallel or bool(query.engine.get("enable_expert_parallel")),
+        [gpu] * query.shape.pp,
+        query.shape,
         context=query.input_tokens + query.output_tokens,
         engine=query.engine,
         vllm_version=query.engine_version,
@@ -74,7 +82,7 @@ def answer_query(query: SpeedQuery) -> SpeedEstimate:
     if gpu.engine == "none":
         raise FleetError(Problem(f"vLLM is not known to run on {gpu.id}"))
     load = Load(query.input_tokens, query.output_tokens, query.concurrency)
-    found = estimate_speed(shape, load, str(query.engine.get("kv_cache_dtype") or "auto"))
+    found = estimate_speed(replica, load, str(query.engine.get("kv_cache_dtype") or "auto"))
     remarks = (*found.notes, why, _find_context_error(model, query), load_catalog().explain_gpu_name(query.gpu))
     notes = tuple(note for note in remarks if note)
     if query.engine.get("enforce_eager"):

@@ -8,10 +8,11 @@ from importlib.resources import files
 
 from rayhelm.facts import load_catalog
 from rayhelm.facts.model import Checkpoint, Quantization
-from rayhelm.planner.speed.build import build_shape
-from rayhelm.planner.speed.shape import Load, ReplicaShape, find_format
+from rayhelm.planner.shape import ReplicaShape
+from rayhelm.planner.speed.build import build_replica
+from rayhelm.planner.speed.replica import Load, Replica, find_format
 
-__all__ = ["MeasuredRow", "describe_unmeasured", "find_architecture", "load_rows", "shape_of_row"]
+__all__ = ["MeasuredRow", "describe_unmeasured", "find_architecture", "load_rows", "replica_of_row"]
 
 _QUANTIZATION = {
     "fp8": Quantization(method="fp8", bits=8, scale_bits=32),
@@ -30,17 +31,15 @@ class MeasuredRow:
     weights: str
     kv_cache_dtype: str
     gpu: str
-    tp: int
-    dp: int
-    has_expert_parallel: bool
+    shape: ReplicaShape
     load: Load
     ttft_s: float | None
     tpot_s: float
     vllm: str
     source: str
     row: str
-    shape: ReplicaShape | None = None
-    """Shape that was measured; None: the one that the fields above describe."""
+    replica: Replica | None = None
+    """Replica that was measured; None: the one that the fields above describe."""
 
     @property
     def reference(self) -> str:
@@ -82,9 +81,7 @@ def _read_rows() -> Iterator[MeasuredRow]:
             weights=row["weights"],
             kv_cache_dtype=row["kv_cache_dtype"],
             gpu=row["gpu"],
-            tp=int(row["tp"]),
-            dp=int(row["dp"]),
-            has_expert_parallel=row["ep"] == "true",
+            shape=ReplicaShape(int(row["tp"]), dp=int(row["dp"]), has_expert_parallel=row["ep"] == "true"),
             load=Load(float(row["input_tokens"]), float(row["output_tokens"]), float(row["concurrency"])),
             ttft_s=float(row["ttft_ms"]) / 1e3 if row["ttft_ms"] else None,
             tpot_s=float(row["tpot_ms"]) / 1e3,
@@ -95,22 +92,15 @@ def _read_rows() -> Iterator[MeasuredRow]:
 
 
 @cache
-def shape_of_row(row: MeasuredRow) -> ReplicaShape:
-    """Return the shape that was measured."""
-    if row.shape:
-        return row.shape
+def replica_of_row(row: MeasuredRow) -> Replica:
+    """Return the replica that was measured."""
+    if row.replica:
+        return row.replica
     gpu = load_catalog().gpu(row.gpu)
     context = int(row.load.input_tokens + row.load.output_tokens) + _SPARE_CONTEXT
-    shape, _ = build_shape(
-        _find_model(row.model, row.weights),
-        [gpu],
-        row.tp,
-        dp=row.dp,
-        has_expert_parallel=row.has_expert_parallel,
-        context=context,
-        engine={"kv_cache_dtype": row.kv_cache_dtype},
-    )
-    return shape
+    engine = {"kv_cache_dtype": row.kv_cache_dtype}
+    replica, _ = build_replica(_find_model(row.model, row.weights), [gpu], row.shape, context=context, engine=engine)
+    return replica
 
 
 @cache

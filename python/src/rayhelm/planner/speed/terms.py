@@ -9,7 +9,7 @@ from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients
 from rayhelm.planner.speed.links import find_all_reduce_gb_per_s, has_fast_link
-from rayhelm.planner.speed.shape import ReplicaShape
+from rayhelm.planner.speed.replica import Replica
 
 __all__ = [
     "StageBatch",
@@ -55,21 +55,21 @@ Rates = dict[str, dict[str, float]]
 
 
 def count_decode_terms(
-    shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
+    replica: Replica, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
     """Return the terms of one decode step on one stage, by name of the coefficient."""
-    units = count_units(shape, batch)
-    rates = list_decode_rates(shape, gpu, fitted)
+    units = count_units(replica, batch)
+    rates = list_decode_rates(replica, gpu, fitted)
     return {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
 
 
-def count_units(shape: ReplicaShape, batch: StageBatch) -> dict[str, float]:
+def count_units(replica: Replica, batch: StageBatch) -> dict[str, float]:
     """Return what a batch computes. Without `step` and `experts_hit`, it grows linearly with each figure of the
     batch."""
-    full, windowed, window = _count_attention_layers(shape)
+    full, windowed, window = _count_attention_layers(replica)
     return {
         "step": 1.0,
-        "experts_hit": count_experts_hit(shape, batch.tokens),
+        "experts_hit": count_experts_hit(replica, batch.tokens),
         "sequences": batch.sequences,
         "cached_tokens": batch.sequences * (full * batch.context + windowed * min(batch.context, window)),
         "tokens": batch.tokens,
@@ -79,25 +79,27 @@ def count_units(shape: ReplicaShape, batch: StageBatch) -> dict[str, float]:
     }
 
 
-def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
+def list_decode_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
     """Return the rates of a decode step on one stage. Cached tokens and pairs are counted in each layer."""
-    model, work, tp, part = shape.model, shape.work, shape.tp, 1 / shape.pp
+    model, work, shape = replica.model, replica.work, replica.shape
+    part = 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
     native = _is_native(gpu, work.expert_format)
-    ranks, shards = _count_expert_ranks(shape)
+    dense_bytes = work.dense_bytes * part / shape.tp
     expert_bytes = work.expert_bytes * part / model.experts.count if model.experts else 0.0
-    expert_read = expert_bytes / shards / bandwidth
-    calls = work.expert_layers * part / ranks * _US
-    dense = _compute_dense(shape, gpu, 1.0, fitted)
-    prompt = _list_prefill_rates(shape, gpu, fitted)
+    expert_read = expert_bytes / shape.expert_gpus / bandwidth
+    calls = work.expert_layers * part / shape.expert_ranks * _US
+    dense = _compute_dense(replica, gpu, 1.0, fitted)
+    prompt = _list_prefill_rates(replica, gpu, fitted)
+    exchanged = _count_small_all_reduce_bytes(replica, gpu) * part
     return {
         "step": {
-            "dense_weights": work.dense_bytes * part / tp / bandwidth / fitted.memory_efficiency[work.dense_format],
+            "dense_weights": dense_bytes / bandwidth / fitted.memory_efficiency[work.dense_format],
             "step": 1e-3,
-            "layer": model.layers * part * _scale_decode_layer(shape) * _US,
+            "layer": model.layers * part * _scale_decode_layer(replica) * _US,
             "latent_layer": model.layers * part * _US if model.attention.mla else 0.0,
             "expert_layer": work.expert_layers * part * _US,
-            "all_reduce_calls": _count_all_reduce_calls(shape, gpu) * part * _US,
+            "all_reduce_calls": _count_all_reduce_calls(replica, gpu) * part * _US,
         },
         "experts_hit": {
             "expert_weights_native": expert_read / fitted.memory_efficiency["bf16_experts"] if native else 0.0,
@@ -105,70 +107,70 @@ def list_decode_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficien
             "expert_call_native": calls if native else 0.0,
             "expert_call_converted": 0.0 if native else calls,
         },
-        "cached_tokens": {"kv_cache": shape.kv_bytes_per_token * part / model.layers / bandwidth},
+        "cached_tokens": {"kv_cache": replica.kv_bytes_per_token * part / model.layers / bandwidth},
         "tokens": {
             "decode_compute": dense,
-            "all_reduce_small": _count_small_all_reduce_bytes(shape, gpu) * part / (_find_group_rate(shape, gpu) * 1e9),
+            "all_reduce_small": exchanged / (_find_group_rate(replica, gpu) * 1e9),
         },
         "sequences": {"sequence": _US},
         **{unit: {name: rate * part for name, rate in rates.items()} for unit, rates in prompt.items()},
     }
 
 
-def find_least_step_s(shape: ReplicaShape, gpu: GpuKind, batch: StageBatch) -> float:
+def find_least_step_s(replica: Replica, gpu: GpuKind, batch: StageBatch) -> float:
     """Return the time in which the memory of a GPU delivers what a decode step needs at least: the weights, those of as
     few experts as one token needs, and the cache."""
-    work, experts = shape.work, shape.model.experts
-    _, shards = _count_expert_ranks(shape)
+    work, experts = replica.work, replica.model.experts
+    shards = replica.shape.expert_gpus
     expert_bytes = work.expert_bytes * experts.active / experts.count / shards if experts else 0.0
-    cached = shape.kv_bytes_per_token / shape.model.layers * count_units(shape, batch)["cached_tokens"]
-    read = work.dense_bytes / shape.tp + expert_bytes + cached
-    return read / shape.pp / ((gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9)
+    cached = replica.kv_bytes_per_token / replica.model.layers * count_units(replica, batch)["cached_tokens"]
+    read = work.dense_bytes / replica.shape.tp + expert_bytes + cached
+    return read / replica.shape.pp / ((gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9)
 
 
 def count_prefill_terms(
-    shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
+    replica: Replica, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
     """Return the terms of the time to first token on one stage, but for those of the queue."""
-    model, work, part = shape.model, shape.work, 1 / shape.pp
+    model, work, part = replica.model, replica.work, 1 / replica.shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
-    native, (_, shards) = _is_native(gpu, work.expert_format), _count_expert_ranks(shape)
-    units = count_units(shape, batch)
-    rates = _list_prefill_rates(shape, gpu, fitted)
+    native, shards = _is_native(gpu, work.expert_format), replica.shape.expert_gpus
+    units = count_units(replica, batch)
+    rates = _list_prefill_rates(replica, gpu, fitted)
     prefill = {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
     expert = prefill.pop("expert_compute")
     terms = prefill | {
         "expert_compute_native": expert if native else 0.0,
         "expert_compute_converted": 0.0 if native else expert,
-        "weights_read": (work.dense_bytes / shape.tp + work.expert_bytes / shards) / bandwidth,
-        "layer": model.layers * 1e-3 * _scale_with_width(shape),
+        "weights_read": (work.dense_bytes / replica.shape.tp + work.expert_bytes / shards) / bandwidth,
+        "layer": model.layers * 1e-3 * _scale_with_width(replica),
         "expert_layer": work.expert_layers * 1e-3,
         "latent_layer": model.layers * 1e-3 if model.attention.mla else 0.0,
-        "tensor_layer": model.layers * 1e-3 if shape.tp > 1 else 0.0,
+        "tensor_layer": model.layers * 1e-3 if replica.shape.tp > 1 else 0.0,
     }
     return {name: seconds * part for name, seconds in terms.items()}
 
 
-def _list_prefill_rates(shape: ReplicaShape, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
+def _list_prefill_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
     """Return the rates of prompt tokens, and of decoded tokens beside them, for all layers."""
-    model, work = shape.model, shape.work
-    ranks, shards = _count_expert_ranks(shape)
+    model, work = replica.model, replica.work
+    shape = replica.shape
     flops = _find_flops(gpu, work.expert_format) * fitted.compute_efficiency[work.expert_format]
     width = model.attention.heads * model.attention.head_dim
     return {
         "prefill_tokens": {
-            "prefill_compute": _compute_dense(shape, gpu, 1.0, fitted) * shape.pp,
-            "all_reduce_bytes": _count_all_reduce_bytes(shape) / (_find_group_rate(shape, gpu) * 1e9),
+            "prefill_compute": _compute_dense(replica, gpu, 1.0, fitted) * shape.pp,
+            "all_reduce_bytes": _count_all_reduce_bytes(replica) / (_find_group_rate(replica, gpu) * 1e9),
         },
-        "all_tokens": {"expert_compute": 2 * work.expert_parameters * ranks / shards / flops},
+        "all_tokens": {"expert_compute": 2 * work.expert_parameters * shape.expert_ranks / shape.expert_gpus / flops},
         "pairs": {"attention": 2 * 4 * width / shape.tp / ((gpu.bf16_tflops or 0.0) * 1e12)},
     }
 
 
-def _compute_dense(shape: ReplicaShape, gpu: GpuKind, tokens: float, fitted: SpeedCoefficients) -> float:
-    work = shape.work
+def _compute_dense(replica: Replica, gpu: GpuKind, tokens: float, fitted: SpeedCoefficients) -> float:
+    work = replica.work
     flops = _find_flops(gpu, work.dense_format) * fitted.compute_efficiency[work.dense_format]
-    return 2 * work.dense_parameters * tokens / shape.tp / shape.pp / flops
+    return 2 * work.dense_parameters * tokens / replica.shape.tp / replica.shape.pp / flops
 
 
 def _is_native(gpu: GpuKind, weights: str) -> bool:
@@ -182,67 +184,62 @@ def _find_flops(gpu: GpuKind, weights: str) -> float:
     return (by_format.get(weights) or gpu.bf16_tflops or 0.0) * 1e12
 
 
-def _count_expert_ranks(shape: ReplicaShape) -> tuple[int, int]:
-    """Return the ranks whose tokens meet in the experts, and the GPUs over which one copy of the experts is split."""
-    ranks = shape.dp if shape.has_expert_parallel else 1
-    return ranks, shape.tp * ranks
-
-
-def count_experts_hit(shape: ReplicaShape, tokens: float) -> float:
+def count_experts_hit(replica: Replica, tokens: float) -> float:
     """Return the experts of a layer that a batch of `tokens` on each rank needs, with uniform routing."""
-    if not (experts := shape.model.experts):
+    if not (experts := replica.model.experts):
         return 0.0
-    ranks, _ = _count_expert_ranks(shape)
+    ranks = replica.shape.expert_ranks
     missed: float = (1.0 - experts.active / experts.count) ** max(tokens * ranks, 1.0)
     return experts.count * (1.0 - missed)
 
 
-def _count_attention_layers(shape: ReplicaShape) -> tuple[int, int, int]:
+def _count_attention_layers(replica: Replica) -> tuple[int, int, int]:
     """Return the layers with full attention, those with a sliding window, and its tokens."""
-    attention = shape.model.attention
+    model, attention = replica.model, replica.model.attention
     windowed = attention.windowed_layers
-    return len(shape.model.attention_layers) - windowed, windowed, attention.sliding_window or shape.model.max_context
+    return len(model.attention_layers) - windowed, windowed, attention.sliding_window or model.max_context
 
 
-def _scale_with_width(shape: ReplicaShape) -> float:
+def _scale_with_width(replica: Replica) -> float:
     """Return the overhead of a layer, relative to one of a hidden size of 8192."""
-    return float((shape.model.hidden / 8192) ** 0.5)
+    return float((replica.model.hidden / 8192) ** 0.5)
 
 
-def _scale_decode_layer(shape: ReplicaShape) -> float:
+def _scale_decode_layer(replica: Replica) -> float:
     """Return the same for a decode step: starting the kernels of a narrow layer takes as long as of a wider one."""
-    scale = _scale_with_width(shape)
-    return scale if shape.model.experts else max(scale, load_assumptions().narrow_layer)
+    scale = _scale_with_width(replica)
+    return scale if replica.model.experts else max(scale, load_assumptions().narrow_layer)
 
 
-def _count_all_reduce_bytes(shape: ReplicaShape) -> float:
+def _count_all_reduce_bytes(replica: Replica) -> float:
     """Return the bytes that one GPU sends for a token of a long prompt: two all-reduces a layer in a ring, and the
     exchange between ranks."""
-    moved = shape.model.layers * 2 * (shape.tp - 1) / shape.tp * 2
-    return (moved + _count_exchanged(shape)) * shape.model.hidden * _BYTES
+    moved = replica.model.layers * 2 * (replica.shape.tp - 1) / replica.shape.tp * 2
+    return (moved + _count_exchanged(replica)) * replica.model.hidden * _BYTES
 
 
-def _count_small_all_reduce_bytes(shape: ReplicaShape, gpu: GpuKind) -> float:
+def _count_small_all_reduce_bytes(replica: Replica, gpu: GpuKind) -> float:
     """Return the bytes that one GPU receives for a decoded token. With few tokens on NVLink, vLLM's all-reduce has each
     GPU read those of all others at once: one step, but more bytes than a ring. Over PCIe it takes the ring. The rows of
     MI300X follow the ring too."""
-    if gpu.vendor != "nvidia" or not has_fast_link(gpu, _count_expert_ranks(shape)[1]):
-        return _count_all_reduce_bytes(shape)
-    moved = shape.model.layers * 2 * (shape.tp - 1)
-    return (moved + _count_exchanged(shape)) * shape.model.hidden * _BYTES
+    if gpu.vendor != "nvidia" or not has_fast_link(gpu, replica.shape.expert_gpus):
+        return _count_all_reduce_bytes(replica)
+    moved = replica.model.layers * 2 * (replica.shape.tp - 1)
+    return (moved + _count_exchanged(replica)) * replica.model.hidden * _BYTES
 
 
-def _count_exchanged(shape: ReplicaShape) -> int:
+def _count_exchanged(replica: Replica) -> int:
     """Return how often a token is sent between data-parallel ranks that share experts, before and after the experts."""
-    ranks, _ = _count_expert_ranks(shape)
-    return shape.work.expert_layers * 2 * (ranks - 1) * 2 if ranks > 1 else 0
+    ranks = replica.shape.expert_ranks
+    return replica.work.expert_layers * 2 * (ranks - 1) * 2 if ranks > 1 else 0
 
 
-def _count_all_reduce_calls(shape: ReplicaShape, gpu: GpuKind) -> float:
-    ranks, _ = _count_expert_ranks(shape)
-    calls = (2 * shape.model.layers if shape.tp > 1 else 0) + (2 * shape.work.expert_layers if ranks > 1 else 0)
-    return calls * (1.0 if has_fast_link(gpu, shape.tp * ranks) else load_assumptions().pcie_call_factor)
+def _count_all_reduce_calls(replica: Replica, gpu: GpuKind) -> float:
+    shape = replica.shape
+    exchanges = 2 * replica.work.expert_layers if shape.expert_ranks > 1 else 0
+    calls = exchanges + (2 * replica.model.layers if shape.tp > 1 else 0)
+    return calls * (1.0 if has_fast_link(gpu, shape.expert_gpus) else load_assumptions().pcie_call_factor)
 
 
-def _find_group_rate(shape: ReplicaShape, gpu: GpuKind) -> float:
-    return find_all_reduce_gb_per_s(gpu, _count_expert_ranks(shape)[1])
+def _find_group_rate(replica: Replica, gpu: GpuKind) -> float:
+    return find_all_reduce_gb_per_s(gpu, replica.shape.expert_gpus)

@@ -1,4 +1,4 @@
-"""What a speed estimate depends on: the split of a model over GPUs, and the load."""
+"""What a speed estimate depends on: a replica of a model, and the load."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -6,9 +6,11 @@ from functools import cached_property, lru_cache
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint, Quantization
 from rayhelm.facts.tensors import count_weights
+from rayhelm.planner.shape import ReplicaShape
 
-__all__ = ["Load", "ModelWork", "ReplicaShape", "Speculation", "StageLink", "count_work", "find_format"]
+__all__ = ["Load", "ModelWork", "Replica", "Speculation", "StageLink", "count_work", "find_format"]
 
+_ONE_GPU = ReplicaShape()
 _FOUR_BIT_FLOAT = ("nvfp4", "mxfp4", "fp4")
 
 
@@ -37,15 +39,13 @@ class Speculation:
 
 
 @dataclass(frozen=True)
-class ReplicaShape:
-    """A model and its split. One group of `dp` ranks, each with `tp` GPUs in every pipeline stage."""
+class Replica:
+    """A model on its GPUs, and what its engine holds."""
 
     model: Checkpoint
     gpus: tuple[GpuKind, ...]
     """One per pipeline stage."""
-    tp: int = 1
-    dp: int = 1
-    has_expert_parallel: bool = False
+    shape: ReplicaShape = _ONE_GPU
     kv_bytes_per_token: float = 0.0
     """Of all stages, on one GPU of each."""
     kv_tokens: float | None = None
@@ -60,10 +60,6 @@ class ReplicaShape:
     share: float = 1.0
     """Fraction of each GPU."""
     speculation: Speculation | None = None
-
-    @property
-    def pp(self) -> int:
-        return len(self.gpus)
 
     @cached_property
     def work(self) -> "ModelWork":
