@@ -19,6 +19,7 @@ from rayhelm.live.probe.store import format_measurements, merge
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.speed.estimate import Interval
+from rayhelm.planner.speed.query import SpeedQuery, answer_query
 from shared.command import Answer, run
 from shared.fleets import load
 
@@ -127,6 +128,26 @@ def test_expected_speed_is_of_all_replicas() -> None:
     assert two.output_tokens_per_second.mid == pytest.approx(2 * one.output_tokens_per_second.mid)
 
 
+def test_expected_speed_is_of_all_data_parallel_ranks() -> None:
+    ranks = FLEET.replace("Qwen/Qwen3-32B", "Qwen/Qwen3-30B-A3B").replace(
+        "    context: 8192\n", "    context: 8192\n    parallelism: {tensor: 1, data: 4}\n"
+    )
+    chat = plan_fleet(load(ranks)).models["chat"]
+    result = BenchResult(replace(LOAD, concurrency=64), 64, {}, 1000, 200, 0.1, 0.1, 0.02, 0.02, 300)
+    expected = compare(result, chat, 1).expected
+    query = SpeedQuery(
+        model=chat.source,
+        gpu=chat.gpu,
+        data_parallel_size=4,
+        expert_parallel=True,
+        input_tokens=1000,
+        output_tokens=200,
+        concurrency=64,
+        engine={"max_num_seqs": chat.max_num_seqs, "max_model_len": chat.max_model_len},
+    )
+    assert expected == answer_query(query)
+
+
 def test_default_loads_are_one_request_the_planned_load_and_the_target() -> None:
     chat = plan().models["chat"]
     first, *_, last = choose_concurrency(chat)
@@ -140,7 +161,15 @@ def test_plan_uses_what_was_measured_on_its_own_split() -> None:
     assert after.tpot_s == pytest.approx(1.3 * before.tpot_s, rel=0.08)
 
 
-@pytest.mark.parametrize("keys", [{"tensor_parallel_size": 8}, {"gpus": ["H200-SXM-141GB"]}, {"gpu_fraction": 0.5}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"tensor_parallel_size": 8},
+        {"data_parallel_size": 2},
+        {"gpus": ["H200-SXM-141GB"]},
+        {"gpu_fraction": 0.5},
+    ],
+)
 def test_plan_ignores_rows_of_another_split(keys: dict[str, Any]) -> None:
     assert plan(planned_row(**keys)).models["chat"].estimate == plan().models["chat"].estimate
 

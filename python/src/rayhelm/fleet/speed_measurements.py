@@ -24,6 +24,7 @@ class SpeedMeasurement(Closed):
     gpus: tuple[str, ...] = Field(min_length=1)
     """GPU id of each pipeline stage."""
     tensor_parallel_size: int = Field(ge=1)
+    data_parallel_size: int = Field(default=1, ge=1)
     gpu_fraction: float = Field(default=1.0, gt=0, le=1)
     replicas: int = Field(ge=1)
     concurrency: float = Field(gt=0)
@@ -54,7 +55,8 @@ class SpeedMeasurement(Closed):
     @property
     def shape(self) -> str:
         """The split and the load, for messages."""
+        ranks = f"DP {self.data_parallel_size} x " if self.data_parallel_size > 1 else ""
         return (
-            f"{'+'.join(dict.fromkeys(self.gpus))}, TP {self.tensor_parallel_size} x PP {len(self.gpus)},"
+            f"{'+'.join(dict.fromkeys(self.gpus))}, {ranks}TP {self.tensor_parallel_size} x PP {len(self.gpus)},"
             f" {self.concurrency:g} requests in flight on {self.replicas} replicas"
         )

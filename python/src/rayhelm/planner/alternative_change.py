@@ -17,6 +17,7 @@ from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.shape import write_parallelism
 
 __all__ = ["apply_change", "confirm", "pin_split", "plan_with", "share_load"]
 
@@ -138,14 +139,7 @@ def _find_limits(error: FleetError) -> dict[str, Change]:
 
 def pin_split(written: Mapping[str, Any], candidate: Candidate) -> Change:
     """Return `parallelism` with the split of a candidate, in place of what the fleet file has."""
-    split = candidate.split
-    keys: Change = dict.fromkeys(written.get("parallelism") or {})
-    keys |= {"tensor": split.shape.tp, "pipeline": split.shape.pp}
-    if split.shape.dp > 1:
-        keys["data"] = split.shape.dp
-    if split.shape.has_expert_parallel:
-        keys["expert"] = True
-    return keys
+    return dict.fromkeys(written.get("parallelism") or {}) | write_parallelism(candidate.split.shape)
 
 
 def share_load(written: Mapping[str, Any], part: float) -> Change:

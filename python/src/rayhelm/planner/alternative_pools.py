@@ -17,6 +17,7 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.shape import write_parallelism
 
 __all__ = ["list_pools"]
 
@@ -93,11 +94,7 @@ def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, loaded:
         added = {"pools": {cheapest: {**pool, **spot}}}
         if not pool.get("nodeSelector"):
             added["pools"][now.pool] = {"nodeSelector": {"rayhelm.dev/pool": now.pool}}
-    split = {"tensor": now.tensor_parallel_size, "pipeline": now.pipeline_parallel_size}
-    if now.data_parallel_size > 1:
-        split["data"] = now.data_parallel_size
-    if now.expert_parallel:
-        split["expert"] = True
+    split = write_parallelism(now.shape)
     parts = ((now.pool, floor, split), (cheapest, count, split))
     return added | {"models": _write_parts(now, parts, [floor / now.replicas, count / now.replicas], loaded)}
 

@@ -84,7 +84,7 @@ def list_sharing(
 
 def _may_share(model: ModelPlan, pool: str) -> bool:
     """Return whether each replica of a model has a GPU alone, and no pin says so."""
-    is_single = model.tensor_parallel_size * model.pipeline_parallel_size == 1 and model.gpu_fraction == 1
+    is_single = model.shape.tp * model.shape.pp == 1 and model.gpu_fraction == 1
     return model.pool == pool and is_single and not {"parallelism", "gpu_fraction"} & set(model.pinned)
 
 

@@ -208,23 +208,16 @@ class _Search:
         """Yield one replica more at the same split: the load still fits when one is lost."""
         if self._spec.declared.replicas is not None or self._now.prefill_decode:
             return
-        now, count = self._now, self._now.replicas + 1
-        pin = Parallelism(
-            tensor=now.tensor_parallel_size,
-            pipeline=now.pipeline_parallel_size,
-            expert=now.expert_parallel or None,
-            data=now.data_parallel_size,
-        )
+        now, shape, count = self._now, self._now.shape, self._now.replicas + 1
+        expert = shape.has_expert_parallel or None
+        pin = Parallelism(tensor=shape.tp, pipeline=shape.pp, expert=expert, data=shape.dp)
         best = self._find_best(self._with(replicas=count, pool=now.pool, parallelism=pin))
         if best is None:
             return
         change: dict[str, Any] = {"replicas": count}
         alone = self._find_best(self._with(replicas=count))
-        if alone is None or (alone.split.inventory.name, alone.split.shape.tp, alone.split.shape.pp) != (
-            now.pool,
-            pin.tensor,
-            pin.pipeline,
-        ):
+        where = (now.pool, shape.tp, shape.pp)
+        if alone is None or (alone.split.inventory.name, alone.split.shape.tp, alone.split.shape.pp) != where:
             change |= {"pool": now.pool, "parallelism": pin_split(self._written, best)}
         note = "N+1: the load still fits when a replica or its node is lost"
         yield from self._compare("spare replica", _describe(change), best, note, is_any_price=True, change=change)

@@ -8,6 +8,7 @@ from rayhelm.facts.tasks import Task
 from rayhelm.planner.autoscaling import AutoscalingPlan
 from rayhelm.planner.reason import Reason
 from rayhelm.planner.service_pods import ClaimPlan, WorkerPlan
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = [
     "AdapterPlan",
@@ -186,9 +187,19 @@ class ModelPlan(Closed):
     """Missing figures, and what could not be estimated without them."""
 
     @property
+    def shape(self) -> ReplicaShape:
+        return ReplicaShape(
+            self.tensor_parallel_size,
+            self.pipeline_parallel_size,
+            self.data_parallel_size,
+            self.expert_parallel,
+            self.layer_partition or None,
+        )
+
+    @property
     def gpus_per_replica(self) -> int:
         """GPUs, or parts of one, that a replica uses."""
-        return self.data_parallel_size * self.tensor_parallel_size * self.pipeline_parallel_size
+        return self.shape.gpu_count
 
     @property
     def serving_replicas(self) -> int:
@@ -203,11 +214,9 @@ class ModelPlan(Closed):
     @property
     def split(self) -> str:
         """Describe the split of a replica: `TP 8 x PP 4`."""
-        experts = " with EP" if self.expert_parallel else ""
-        ranks = f"DP {self.data_parallel_size} x " if self.data_parallel_size > 1 else ""
         roles = self.prefill_decode
         kinds = f", {roles.prefill.replicas} prefill + {roles.decode.replicas} decode" if roles else ""
-        return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}{kinds}"
+        return f"{self.shape}{kinds}"
 
 
 class ServicePlan(Closed):

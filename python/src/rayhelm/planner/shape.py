@@ -5,8 +5,9 @@ they are read into this form and written from it.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["ReplicaShape"]
+__all__ = ["ReplicaShape", "write_parallelism"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,13 @@ class ReplicaShape:
     def expert_gpus(self) -> int:
         """GPUs of a stage over which one copy of the experts is split."""
         return self.tp * self.expert_ranks
+
+
+def write_parallelism(shape: ReplicaShape) -> dict[str, Any]:
+    """Return `parallelism` of a model in the fleet file that pins the shape, with the layers that the planner finds."""
+    keys: dict[str, Any] = {"tensor": shape.tp, "pipeline": shape.pp}
+    if shape.dp > 1:
+        keys["data"] = shape.dp
+    if shape.has_expert_parallel:
+        keys["expert"] = True
+    return keys

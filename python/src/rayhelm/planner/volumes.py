@@ -36,10 +36,7 @@ def _choose_size(
         size = ceil(declared.weights_size / 2**30)
         because = "pinned in the fleet file"
         return size, Reason(decision="size", chosen=f"{size} GiB", because=because, path=path)
-    held = sum(
-        sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size * plan.data_parallel_size
-        for plan in downloaded
-    )
+    held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.shape.tp * plan.shape.dp for plan in downloaded)
     held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
     size = ceil((2 * held + STEP_GIB) / STEP_GIB) * STEP_GIB
     because = f"room for two revisions of the weights and {STEP_GIB} GiB, rounded up"

@@ -19,7 +19,7 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
-from rayhelm.planner.shape import ReplicaShape
+from rayhelm.planner.shape import ReplicaShape, write_parallelism
 
 __all__ = ["report_no_fit", "report_no_room"]
 
@@ -224,8 +224,8 @@ def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: s
     most = find_largest_host(split.inventory) // ranks
     sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=ranks)
     if ranks > 1:
-        keys = {"tensor": sizes[-1] if sizes else 1, "pipeline": 1, "data": ranks, "expert": True}
-        return Fix(f"{root}.parallelism", keys) if sizes else Fix.removal(f"{root}.parallelism")
+        path = f"{root}.parallelism"
+        return Fix(path, write_parallelism(ReplicaShape(sizes[-1], 1, ranks, True))) if sizes else Fix.removal(path)
     if not sizes:
         why = "or use a pool with more GPUs in a host" if model.experts else ""
         return Fix.removal(f"{root}.parallelism.expert", why)

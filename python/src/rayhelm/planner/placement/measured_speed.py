@@ -54,6 +54,7 @@ def _is_of(measurement: SpeedMeasurement, replica: Replica) -> bool:
     return (
         measurement.gpus == tuple(gpu.id for gpu in replica.gpus)
         and measurement.tensor_parallel_size == replica.shape.tp
+        and measurement.data_parallel_size == replica.shape.dp
         and abs(measurement.gpu_fraction - replica.share) < 1e-6
     )
 

@@ -27,7 +27,7 @@ def list_pod_kinds(plan: ModelPlan, fleet: Fleet) -> list[PodKind]:
     pool = fleet.pools[plan.pool]
     if plan.hosts:
         by_name = {_name(plan.pool, index, host): host for index, host in enumerate(pool.hosts)}
-        gpus = plan.tensor_parallel_size
+        gpus = plan.shape.tp
         return [PodKind(plan.pool, by_name[host].gpu, gpus) for host in plan.hosts]
     gpus = plan.gpus_per_replica // plan.nodes_per_replica
     return [PodKind(plan.pool, plan.gpu if pool.sharing else pool.gpu or "", gpus)]

@@ -155,7 +155,7 @@ def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, fleet: Fleet)
     """Count the CPUs that Ray reserves on these pods: one for each replica or data parallel rank, and for each
     ingress, which may run on any pod."""
     first = [plan for plan in models if list_pod_kinds(plan, fleet)[0] == kind]
-    return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan)[1] for plan in first)
+    return sum(plan.max_replicas * plan.shape.dp + count_ingress_replicas(plan)[1] for plan in first)
 
 
 def _count_pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], fleet: Fleet) -> int:
@@ -186,7 +186,7 @@ def _count_packed_pods(shares: Sequence[float]) -> int:
 
 def _count_offloaded_gib(plan: ModelPlan, kind: PodKind, fleet: Fleet) -> int:
     """Return the memory of a pod whose GPUs all serve this model for a KV cache that vLLM moves out of them, in GiB."""
-    gpus = plan.tensor_parallel_size * plan.pipeline_parallel_size
+    gpus = plan.shape.tp * plan.shape.pp
     stated = count_offloaded_bytes(fleet.models[plan.model].engine, gpus) or 0.0
     return ceil(stated / gpus / plan.gpu_fraction * kind.gpus / 2**30)
 
