@@ -116,7 +116,7 @@ def test_example_of_render_writes_values_and_manifests(
     ("context", "output", "errors"),
     [
         ("4096", r"(?s).*ray-service/llama-8b: serve config .*", ""),
-        ("0", "", r"(?s)edited\.yaml:15: models\.llama-8b\.context: .*\nfix: .*"),
+        ("0", "", r"(?s)edited\.yaml:16: models\.llama-8b\.context: .*\nfix: .*"),
     ],
     ids=["accepted", "refused"],
 )

@@ -160,7 +160,7 @@ def test_plan_of_a_wrong_fleet_ends_with_1_and_names_the_line(rayhelm: Rayhelm, 
     fleet.write_text(fleet.read_text().replace("ttft: 2s", "ttft: 2"))
     answer = rayhelm("plan", str(fleet))
     assert answer.code == 1
-    assert f"{fleet}:17: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
+    assert f"{fleet}:18: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
     assert "Traceback" not in answer.err
 
 
@@ -169,7 +169,7 @@ def test_plan_of_a_wrong_fleet_prints_json_when_asked(rayhelm: Rayhelm, fleet: P
     answer = rayhelm("plan", str(fleet), "--format", "json")
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
-    assert problem["line"] == 9
+    assert problem["line"] == 10
     assert "L4-24GB" in problem["message"] + problem["fix"]["text"]
 
 

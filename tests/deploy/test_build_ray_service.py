@@ -90,7 +90,7 @@ CONNECTOR = "kv_transfer_config: {kv_connector: %s, kv_role: kv_both, kv_connect
 def test_worker_gets_its_share_of_the_node() -> None:
     pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, cpusPerNode: 96, memoryPerNode: 960GiB}"
     resources = one(pool, f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}").worker_groups["pool"].resources
-    assert (resources.limits.cpu, resources.limits.memory) == ("24", "240Gi")
+    assert (resources.limits.cpu, resources.limits.memory) == ("23", "239Gi")
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_node_too_small_for_an_offloaded_cache_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one(pool, model)
     (problem,) = caught.value.problems
-    assert "would have 128 GiB" in problem.message
-    assert problem.fix == "memoryPerNode: 864GiB"
+    assert "would have 127 GiB (of the 512 GiB of a node, without 1 for DaemonSets)" in problem.message
+    assert problem.fix == "memoryPerNode: 865GiB"
 
 
 def test_worker_without_room_for_its_shared_memory_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1, memoryPerNode: 1KiB}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
-    assert "would have 1 GiB, and `/dev/shm` needs 8 GiB" in problem.message
-    assert problem.fix == "memoryPerNode: 8GiB"
+    assert "and `/dev/shm` needs 8 GiB" in problem.message
+    assert problem.fix == "memoryPerNode: 9GiB"
 
 
 def test_group_gets_image_taints_and_spot_of_the_pool() -> None:
@@ -209,7 +209,7 @@ def test_nodes_with_too_few_cpus_are_refused() -> None:
         one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
     assert problem.path == "pools.pool.cpusPerNode"
-    assert problem.fix == "cpusPerNode: 3"
+    assert problem.fix == "cpusPerNode: 4"
 
 
 def test_groups_with_colliding_names_stay_separate() -> None:

@@ -31,7 +31,7 @@ def test_model_without_a_price_keeps_its_row_with_file_and_fix() -> None:
     row = {row.model: row for row in build_period(usage(replica_hours={llm: 24.0}), services).rows}["llm"]
     assert (row.actual.cost, row.idle_cost) == (None, None)
     assert row.actual.gpu_hours == pytest.approx(24 * 0.95)
-    assert "values/homelab/fleet.yaml:14: pools.halo: the price of Strix-Halo-128GB is unknown" in row.reasons[0]
+    assert "values/homelab/fleet.yaml:15: pools.halo: the price of Strix-Halo-128GB is unknown" in row.reasons[0]
     assert "price: 2.10 USD/h" in row.reasons[0]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import trustme
 
+from rayhelm.facts.quantities import are_equal_quantities, parse_quantity
 from rayhelm.live.doctor.differences import find_differences
 from rayhelm.live.doctor.pods import find_pod_problem, is_selected
-from rayhelm.live.doctor.quantities import are_equal_quantities, parse_quantity
 from rayhelm.live.doctor.secret_content import find_content_problem
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

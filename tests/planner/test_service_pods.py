@@ -31,7 +31,7 @@ def get_reason(reasons: tuple[Reason, ...], decision: str) -> Reason:
     ("pool", "cpus", "memory", "because"),
     [
         ("gpu: L4-24GB, nodes: 8", 4, 32, "the pool states no CPUs of its nodes"),
-        ("gpu: L4-24GB, nodes: 8, gpusPerNode: 2, cpusPerNode: 24, memoryPerNode: 96GiB", 12, 48, "of the 24 CPUs"),
+        ("gpu: L4-24GB, nodes: 8, gpusPerNode: 2, cpusPerNode: 24, memoryPerNode: 96GiB", 11, 47, "of the 24 CPUs"),
     ],
     ids=["assumed", "of-the-node"],
 )

@@ -16,7 +16,7 @@ from rayhelm.fleet.prometheus import Prometheus
 from rayhelm.fleet.redis import Cidr, Redis, SecretKey
 from rayhelm.fleet.remotes import RemoteAuthority
 from rayhelm.fleet.tracing import Tracing
-from rayhelm.fleet.units import Bandwidth, Bytes, Duration, PricePerHour
+from rayhelm.fleet.units import Bandwidth, Bytes, Duration, PricePerHour, ReservedBytes
 
 __all__ = ["Cluster", "Host", "Network", "Pool", "Sharing"]
 
@@ -170,6 +170,17 @@ class Sharing(Record):
     """Pin: the MIG instances of each GPU by profile, if they are not equal."""
 
 
+class DaemonSets(Record):
+    """Part of a node that its worker pods leave free."""
+
+    cpus: float = Field(default=0.5, ge=0, le=4096, examples=[1.5])
+    """CPU cores that DaemonSets request on a node. The default has room for those that a node with GPUs usually runs:
+    kube-proxy, network and storage plugins, the device plugin, exporters, a log agent. Write more if other pods run
+    there, such as the Ray head (2 CPUs and 8 GiB): `kubectl describe node`, Allocated resources."""
+    memory: ReservedBytes | None = Field(default=None, examples=["9GiB"])
+    """Memory that they request; default: 1 GiB."""
+
+
 class Pool(Record):
     """Hosts with GPUs on one network: `gpu`, `nodes` and `gpusPerNode` for equal hosts, `hosts` for different ones."""
 
@@ -200,9 +211,12 @@ class Pool(Record):
     """Time until a cluster autoscaler or Karpenter has added a node, from the pending pod to a running one, with the
     pull of the image. The plan adds it to the load time of replicas; default: the nodes exist."""
     cpus_per_node: float | None = Field(default=None, gt=0, le=4096, examples=[64])
-    """CPU cores that pods can use on a node; the limit for the requests of worker pods."""
+    """CPU cores that pods can use on a node (Allocatable). Worker pods divide them by GPUs, with all their containers
+    and without those of `daemonSets`."""
     memory_per_node: Bytes | None = None
-    """Memory that pods can use on a node."""
+    """Memory that pods can use on a node, divided in the same way."""
+    daemon_sets: DaemonSets = Field(default=DaemonSets(), examples=[{"cpus": 1}])
+    """What `cpusPerNode` and `memoryPerNode` leave to DaemonSets."""
     node_selector: Labels = {}
     """Labels that select the nodes of the pool: those of the node template, where nodes start on demand. Required if
     another pool of the cluster has the same GPU resource, unless both have NVIDIA GPUs of different products and

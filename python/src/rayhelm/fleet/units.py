@@ -11,7 +11,15 @@ from pydantic import BeforeValidator, WithJsonSchema
 from rayhelm.errors import Fix
 from rayhelm.fleet.base import Refusal, short
 
-__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerGigabyte", "PricePerHour", "QuantitySchema"]
+__all__ = [
+    "Bandwidth",
+    "Bytes",
+    "Duration",
+    "PricePerGigabyte",
+    "PricePerHour",
+    "QuantitySchema",
+    "ReservedBytes",
+]
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -94,6 +102,10 @@ Bytes = Annotated[
     float, *_quantity({k: float(v) for k, v in _BYTES.items()}, "an amount of memory", "80GiB", "1024TiB")
 ]
 """Bytes."""
+ReservedBytes = Annotated[
+    float, *_quantity({k: float(v) for k, v in _BYTES.items()}, "an amount of memory", "1GiB", "1024TiB", free=True)
+]
+"""Bytes; may be 0."""
 Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s", "100Tbit/s")]
 """Bits per second."""
 PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h", "100000 USD/h", free=True)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rayhelm.deploy.compose.applications import build_application, build_custom_application
 from rayhelm.deploy.compose.included import find_missing_for_adapters
+from rayhelm.deploy.compose.node_fit import find_oversized_pods
 from rayhelm.deploy.compose.pool_images import find_wrong_images
 from rayhelm.deploy.compose.redis import find_redis, find_shared_redis
 from rayhelm.deploy.compose.release_overrides import apply_overrides_of_service
@@ -80,7 +81,10 @@ def _build_all(plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> dict[s
 
 def _build_overridden(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:
     values = _build_values(service, plan, fleet, folder, facts)
-    return apply_overrides_of_service(values, service, plan, fleet)
+    values = apply_overrides_of_service(values, service, plan, fleet)
+    if problems := list(find_oversized_pods(values, service, plan, fleet, facts)):
+        raise FleetError(problems)
+    return values
 
 
 def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:

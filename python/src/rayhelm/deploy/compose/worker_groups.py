@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from math import ceil
 
 from rayhelm.deploy.values.common.labels import Toleration
 from rayhelm.deploy.values.platform.classes import PriorityClasses
@@ -19,6 +18,7 @@ from rayhelm.planner.placement.feature_discovery import select_product
 from rayhelm.planner.placement.gpu_partitioning import rename_resource
 from rayhelm.planner.plan import ModelPlan, WorkerPlan
 from rayhelm.planner.workers.kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
+from rayhelm.planner.workers.node_room import find_cpu_room, find_memory_room
 from rayhelm.planner.workers.plan_workers import find_node_share
 
 __all__ = [
@@ -87,7 +87,7 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
     if gpu.vendor == "google":
         message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
         raise FleetError(problem_at(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
-    if problems := list(_find_small_nodes(planned, pool, find_node_share(kind, pool, facts))):
+    if problems := list(_find_small_nodes(planned, pool, find_node_share(kind, pool, facts), fleet)):
         raise FleetError(problems)
     here = [plan for plan in models if kind in list_pod_kinds(plan, fleet)]
     return WorkerGroup(
@@ -109,23 +109,24 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
     )
 
 
-def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float) -> Iterator[Problem]:
+def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float, fleet: Fleet) -> Iterator[Problem]:
     """Yield what a pod needs more of than its part of a node, as the fleet file states it."""
     least = planned.needed_memory_gib
-    if pool.memory_per_node and planned.memory_gib < least:
+    memory, cpus = find_memory_room(pool, part, fleet), find_cpu_room(pool, part, fleet)
+    if memory and planned.memory_gib < least:
         offloaded = " and the KV cache that its engines offload" if least > planned.shm_gib else ""
         yield problem_at(
             ("pools", planned.pool, "memoryPerNode"),
-            f"a worker of {planned.gpus} GPUs would have {planned.memory_gib} GiB, and `/dev/shm`{offloaded} needs"
-            f" {least} GiB",
-            f"memoryPerNode: {ceil(least / part)}GiB",
+            f"a worker of {planned.gpus} GPUs would have {planned.memory_gib} GiB ({memory.explain()}), and"
+            f" `/dev/shm`{offloaded} needs {least} GiB",
+            f"memoryPerNode: {memory.size_node(least)}GiB",
         )
-    if pool.cpus_per_node and planned.cpus < planned.needed_cpus:
+    if cpus and planned.cpus < planned.needed_cpus:
         yield problem_at(
             ("pools", planned.pool, "cpusPerNode"),
-            f"a worker of {planned.gpus} GPUs would have {planned.cpus} CPUs, and its replicas and their ingress book"
-            f" {planned.needed_cpus}",
-            f"cpusPerNode: {ceil(planned.needed_cpus / part)}",
+            f"a worker of {planned.gpus} GPUs would have {planned.cpus} CPUs ({cpus.explain()}), and its replicas and"
+            f" their ingress book {planned.needed_cpus}",
+            f"cpusPerNode: {cpus.size_node(planned.needed_cpus)}",
         )
 
 

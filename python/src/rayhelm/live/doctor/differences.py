@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rayhelm.live.doctor.quantities import are_equal_quantities
+from rayhelm.facts.quantities import are_equal_quantities
 
 __all__ = ["find_differences", "format_value"]
 

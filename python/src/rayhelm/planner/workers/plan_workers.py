@@ -12,6 +12,7 @@ from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.reason import Reason
 from rayhelm.planner.service_pods import WorkerPlan
 from rayhelm.planner.workers.kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
+from rayhelm.planner.workers.node_room import NodeRoom, find_cpu_room, find_memory_room
 
 __all__ = ["CPUS_STEP", "MEMORY_GIB_BASE", "MEMORY_GIB_PER_GPU", "find_node_share", "plan_workers"]
 
@@ -51,8 +52,9 @@ def _plan_group(kind: PodKind, models: Sequence[ModelPlan], fleet: Fleet, facts:
     part = find_node_share(kind, pool, facts)
     held = kind.gpus * facts.gpu(kind.gpu).part
     offloaded = max((_count_offloaded_gib(plan, kind, fleet) for plan in here), default=0)
-    cpus, why_cpus = _choose_cpus(kind, pool, booked, part, is_shared=any(plan.gpu_fraction < 1 for plan in here))
-    memory, why_memory = _choose_memory(kind, pool, held, offloaded, part)
+    is_shared = any(plan.gpu_fraction < 1 for plan in here)
+    cpus, why_cpus = _choose_cpus(kind, find_cpu_room(pool, part, fleet), booked, is_shared=is_shared)
+    memory, why_memory = _choose_memory(kind, find_memory_room(pool, part, fleet), held, offloaded)
     shm = _compute_shm_gib(kind.gpus)
     kept, why_kept = _choose_min_available(here, fewest, fleet)
     return WorkerPlan(
@@ -93,13 +95,13 @@ def _plan_ingress_group(fewest: int, most: int) -> WorkerPlan:
     )
 
 
-def _choose_cpus(kind: PodKind, pool: Pool, booked: int, part: float, *, is_shared: bool) -> tuple[int, Reason]:
+def _choose_cpus(kind: PodKind, room: NodeRoom | None, booked: int, *, is_shared: bool) -> tuple[int, Reason]:
     path, needed = f"pools.{kind.pool}.cpusPerNode", booked + CPUS_BESIDE_RAY
     numbers: dict[str, float | int | str] = {"booked": booked, "beside_ray": CPUS_BESIDE_RAY}
-    if pool.cpus_per_node:
-        cpus = max(1, int(pool.cpus_per_node * part))
-        numbers["part_of_node"] = round(part, 4)
-        because = f"its part of the {pool.cpus_per_node:g} CPUs of a node, by GPUs"
+    if room:
+        cpus = room.fill()
+        numbers["part_of_node"] = round(room.part, 4)
+        because = f"its part, by GPUs, {room.explain()}"
         return cpus, Reason(decision="cpus", chosen=str(cpus), because=because, numbers=numbers, path=path)
     # In steps: another CPU count changes the pods and starts a second cluster, which a small new model must not do.
     cpus = max(CPUS_PER_GPU * kind.gpus, ceil(needed / CPUS_STEP) * CPUS_STEP if is_shared else needed)
@@ -113,14 +115,14 @@ def _choose_cpus(kind: PodKind, pool: Pool, booked: int, part: float, *, is_shar
     return cpus, Reason(decision="cpus", chosen=str(cpus), because=because, numbers=numbers, path=path)
 
 
-def _choose_memory(kind: PodKind, pool: Pool, held: float, offloaded: int, part: float) -> tuple[int, Reason]:
+def _choose_memory(kind: PodKind, room: NodeRoom | None, held: float, offloaded: int) -> tuple[int, Reason]:
     """`held`: GPUs of a pod; fewer than its devices where these are parts of GPUs."""
     path = f"pools.{kind.pool}.memoryPerNode"
     numbers: dict[str, float | int | str] = {"offloaded_gib": offloaded} if offloaded else {}
-    if pool.memory_per_node:
-        memory = max(1, int(pool.memory_per_node / 2**30 * part))
-        numbers["part_of_node"] = round(part, 4)
-        because = f"its part of the {pool.memory_per_node / 2**30:g} GiB of a node, by GPUs"
+    if room:
+        memory = room.fill()
+        numbers["part_of_node"] = round(room.part, 4)
+        because = f"its part, by GPUs, {room.explain()}"
     else:
         memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held) + offloaded
         because = (

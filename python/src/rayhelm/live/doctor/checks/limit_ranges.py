@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from rayhelm.facts.quantities import parse_quantity
 from rayhelm.live.cluster.kinds import LIMIT_RANGES
 from rayhelm.live.doctor.check import Check
 from rayhelm.live.doctor.facts import Facts, Object
 from rayhelm.live.doctor.failures import find_in_each
 from rayhelm.live.doctor.finding import Finding, Severity, name_object
-from rayhelm.live.doctor.quantities import parse_quantity
 
 _INJECTED = {"cpu": "200m", "memory": "256Mi"}
 """Limits of `wait-gcs-ready`: fixed in KubeRay, common/pod.go."""

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rayhelm.facts.quantities import parse_quantity
 from rayhelm.live.cluster.kinds import NODES
 from rayhelm.live.doctor.check import Check
 from rayhelm.live.doctor.facts import Facts, Object, find_condition, labels_of
 from rayhelm.live.doctor.failures import find_in_each
 from rayhelm.live.doctor.finding import Finding, Severity, name_object
-from rayhelm.live.doctor.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from rayhelm.facts.gpu import GpuKind

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rayhelm.facts.quantities import parse_quantity
 from rayhelm.live.cluster.kinds import PODS, RAY_CLUSTERS, RAY_SERVICES
 from rayhelm.live.doctor.check import Check
 from rayhelm.live.doctor.differences import find_differences, format_value
 from rayhelm.live.doctor.facts import Facts, Object, labels_of, namespace_of
 from rayhelm.live.doctor.failures import find_in_each
 from rayhelm.live.doctor.finding import Finding, Severity, name_object
-from rayhelm.live.doctor.quantities import parse_quantity
 
 _MOST = 4
 _COMPARED = ("image", "env", "resources")

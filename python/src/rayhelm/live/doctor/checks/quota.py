@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from rayhelm.facts.quantities import parse_quantity
 from rayhelm.live.cluster.kinds import DEVICE_CLASSES, EVENTS, RESOURCE_QUOTAS
 from rayhelm.live.doctor.check import Check
 from rayhelm.live.doctor.facts import Facts, Object, namespace_of
 from rayhelm.live.doctor.failures import find_in_each
 from rayhelm.live.doctor.finding import Finding, Severity, name_object
-from rayhelm.live.doctor.quantities import parse_quantity
 
 _RECENT_S = 3600
 _CLAIMS = "count/resourceclaims.resource.k8s.io"
