@@ -82,6 +82,30 @@ def test_assumed_read_speed_is_stated() -> None:
     assert "assumed" in reasons(model)["load_s"]
 
 
+@pytest.mark.parametrize(
+    ("read_speed", "network", "gib_per_s", "because"),
+    [
+        (None, "ethernet-1g", 0.125e9 / 2**30, "the rate of network `ethernet-1g`"),
+        (None, "ethernet-100g", 0.5, "assumed"),
+        (None, "internet", 0.5, "assumed"),
+        ("2GB/s", "ethernet-1g", 2e9 / 2**30, "from the fleet file"),
+    ],
+    ids=["slow-network", "fast-network", "unknown-network", "stated"],
+)
+def test_load_time_follows_the_network_of_the_pool(
+    read_speed: str | None, network: str, gib_per_s: float, because: str
+) -> None:
+    text = FLEET % (read_speed, BUSY)
+    text = text.replace("gpusPerNode: 2", f"gpusPerNode: 2, network: {network}").replace("{readSpeed: None}", "{}")
+    model = plan(text).models["chat"]
+    (found,) = (reason for reason in model.reasons if reason.decision == "load_s")
+    assert found.numbers["gib_per_s"] == pytest.approx(gib_per_s, abs=1e-3)
+    gib = found.numbers["weights_gib_per_node"]
+    assert isinstance(gib, float)
+    assert model.scaling.load_s == pytest.approx(gib / gib_per_s + 120, abs=1)
+    assert because in found.because
+
+
 def test_slow_volumes_lengthen_the_downscale_delay() -> None:
     slow, fast = chat(BUSY, "20MB/s").scaling, chat(BUSY, "10GB/s").scaling
     assert (fast.upscale_delay_s, fast.downscale_delay_s) == (15, 600)

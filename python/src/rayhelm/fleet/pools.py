@@ -40,7 +40,7 @@ class Weights(Record):
     of one node, or with one pod and no second cluster during upgrades, else `ReadWriteMany`."""
     read_speed: Bandwidth | None = Field(default=None, examples=["2GB/s"])
     """Speed at which one node reads the volume. It decides the load time of a replica and the delays of autoscaling;
-    default: an assumption that the plan states."""
+    default: an assumption that the plan states, or the speed of a slower `network` of the pool."""
     hub_token: SecretKey | None = None
     """Secret with the token of the hub, for gated models; only the download Job uses it."""
     bucket: Bucket | None = Field(

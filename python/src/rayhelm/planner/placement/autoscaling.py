@@ -7,7 +7,12 @@ from math import ceil, floor
 
 from rayhelm.fleet.models import Replicas
 from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.load_time import count_weights_per_node, estimate_load_s, load_load_times
+from rayhelm.planner.placement.load_time import (
+    count_weights_per_node,
+    estimate_load_s,
+    find_read_rate,
+    load_load_times,
+)
 from rayhelm.planner.plan import AutoscalingPlan, Reason, StagePlan
 from rayhelm.planner.speed.assumptions import load_assumptions
 
@@ -37,7 +42,9 @@ def choose_autoscaling(
     default."""
     gib = count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes)
     node_start = chosen.split.inventory.pool.node_start or 0.0
-    seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s) + node_start)
+    seconds = round(
+        estimate_load_s(gib, find_read_rate(gib_per_s, chosen.split.inventory.network).gib_per_s) + node_start
+    )
     down = max(DOWNSCALE_LEAST_S, _round(DOWNSCALE_LOADS * seconds, 30))
     return AutoscalingPlan(
         initial_replicas=max(low, chosen.replicas),
@@ -131,18 +138,17 @@ def _load(
         load_load_times(),
         count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes),
     )
-    read = gib_per_s or figures.weights_gib_per_s
-    source = "from the fleet file" if gib_per_s else figures.weights_because
+    read = find_read_rate(gib_per_s, chosen.split.inventory.network)
     node = chosen.split.inventory.pool.node_start
     new = f"{node:g} s for a new node (`nodeStart`)" if node else "New nodes and image pulls take additional time"
     return Reason(
         decision="load_s",
         chosen=f"{scaling.load_s:g} s",
         because=(
-            f"{gib:.1f} GiB of weights per node at {read:.2g} GiB/s ({source}), plus {figures.engine_start_s:g} s"
-            f" until the engine serves ({figures.engine_start_because}). {new}"
+            f"{gib:.1f} GiB of weights per node at {read.gib_per_s:.2g} GiB/s ({read.because}), plus"
+            f" {figures.engine_start_s:g} s until the engine serves ({figures.engine_start_because}). {new}"
         ),
-        numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read, 3)},
+        numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read.gib_per_s, 3)},
     )
 
 

@@ -4,15 +4,26 @@ New nodes and image pulls are not included: `nodeStart` of a pool adds them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from math import inf
 
 import yaml
 
 from rayhelm.facts.closed import Closed
+from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.plan import StagePlan
 
-__all__ = ["LoadTimes", "count_weights_per_node", "estimate_load_s", "load_load_times"]
+__all__ = ["LoadTimes", "ReadRate", "count_weights_per_node", "estimate_load_s", "find_read_rate", "load_load_times"]
+
+
+@dataclass(frozen=True)
+class ReadRate:
+    """Rate at which one node reads weights."""
+
+    gib_per_s: float
+    because: str
 
 
 class LoadTimes(Closed):
@@ -32,6 +43,19 @@ class LoadTimes(Closed):
 def load_load_times() -> LoadTimes:
     text = files("rayhelm").joinpath("data/performance/loading.yaml").read_text()
     return LoadTimes.model_validate(yaml.safe_load(text))
+
+
+def find_read_rate(stated: float | None, network: PoolNetwork) -> ReadRate:
+    """Return the rate of the fleet file; else the assumed one, or that of a slower network. `stated`: GiB/s."""
+    if stated:
+        return ReadRate(stated, "from the fleet file")
+    figures = load_load_times()
+    line = network.gb_per_s * 1e9 / 2**30 if network.gb_per_s else inf
+    if line >= figures.weights_gib_per_s:
+        return ReadRate(figures.weights_gib_per_s, figures.weights_because)
+    return ReadRate(
+        line, f"the rate of network `{network.name}`; `weights.readSpeed` if the volume is on the node itself"
+    )
 
 
 def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
