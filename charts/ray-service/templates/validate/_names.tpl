@@ -15,6 +15,7 @@
 {{- include "ray-service.validateTracing" . }}
 {{- include "ray-service.validateImages" . }}
 {{- include "ray-service.validateEnv" . }}
+{{- include "ray-service.validateInterfaces" . }}
 {{- include "ray-service.validatePods" . }}
 {{- end }}
 
