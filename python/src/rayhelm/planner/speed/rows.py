@@ -41,6 +41,10 @@ class MeasuredRow:
     replica: Replica | None = None
     """Replica that was measured; None: the one that the fields above describe."""
 
+    def __hash__(self) -> int:
+        # A plan looks rows up thousands of times; the hash of all fields takes several times as long.
+        return hash((self.source, self.row, self.tpot_s))
+
     @property
     def reference(self) -> str:
         return f"{self.source}: {self.row}"
