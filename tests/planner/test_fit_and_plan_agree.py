@@ -2,6 +2,7 @@
 
 import pytest
 
+from rayhelm.errors import Fix
 from rayhelm.facts import load_catalog
 from shared.fits import fit
 from shared.fleets import one, refused
@@ -26,9 +27,12 @@ def test_refused_context_parallel_size_has_the_fix_of_fit() -> None:
     assert "decode_context_parallel_size 3 does not divide the 1 ranks" in problem.message
 
 
-def test_fixes_of_a_plan_count_with_the_pinned_cache_type() -> None:
+def test_context_that_fits_is_that_of_the_pinned_cache_type() -> None:
+    source, gpu = "meta-llama/Llama-3.1-8B-Instruct", "L4-24GB"
     problem = refused(
-        "{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-14B-FP8, context: 131072, engine: {kv_cache_dtype: fp8}}"
+        f"{{gpu: {gpu}, nodes: 1}}", f"{{source: {source}, context: 131072, engine: {{kv_cache_dtype: fp8}}}}"
     )
-    fixes = [problem.fix, *problem.alternatives]
-    assert not [fix for fix in fixes if "kv_cache_dtype" in str(fix)]
+    facts = load_catalog()
+    answer = fit(facts.model(source), [facts.gpu(gpu)], kv_cache_dtype="fp8")
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.value == answer.largest_context
