@@ -25,7 +25,7 @@
       "VLLM_MEDIA_URL_ALLOW_REDIRECTS" "0"
       "VLLM_MAX_N_SEQUENCES" "64" }}
 {{- include "ray-service.homeEnv" $v }}
-{{ include "ray-service.envList" (mergeOverwrite $common (include "ray-service.logEnv" $v | fromJson) .groupEnv (include "ray-service.tracingEnv" (dict "root" .root "tracing" $v.tracing) | fromJson) .env) }}
+{{ include "ray-service.envList" (mergeOverwrite $common (include "ray-service.dataPathEnv" $v | fromJson) (include "ray-service.logEnv" $v | fromJson) .groupEnv (include "ray-service.tracingEnv" (dict "root" .root "tracing" $v.tracing) | fromJson) .env) }}
 {{- if not $v.weights.offline }}
 {{- include "ray-service.hubEnv" $v.weights.download }}
 {{- end }}

@@ -44,18 +44,9 @@
 {{- $prefill = include "ray-service.prefillConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson }}
 {{- end }}
 {{- end }}
-{{- $args := dict
-      "ingress_deployment_config" (dict
-        "graceful_shutdown_timeout_s" $longest
-        "autoscaling_config" (dict
-          "min_replicas" $app.ingress.minReplicas
-          "max_replicas" $app.ingress.maxReplicas
-          "target_ongoing_requests" $app.ingress.targetOngoingRequests)) }}
-{{- with $app.ingress.workerGroup }}
-{{- $_ := set $args.ingress_deployment_config "ray_actor_options" (dict "num_cpus" 1 "resources" (dict (include "ray-service.groupResource" .) 0.001)) }}
-{{- end }}
-{{- with include "ray-service.ingressClass" $app | fromJson }}
-{{- $_ := set $args "ingress_cls_config" . }}
+{{- $args := dict }}
+{{- if ne $values.serve.dataPath "Direct" }}
+{{- $args = include "ray-service.ingressArgs" (dict "application" $app "longest" $longest) | fromJson }}
 {{- end }}
 {{- $builder := "build_openai_app" }}
 {{- if $prefill }}

@@ -12,6 +12,8 @@
       "HF_HUB_OFFLINE" "weights.offline sets it"
       "HF_ENDPOINT" "weights.download.endpoint sets it"
       "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
+      "RAY_SERVE_ENABLE_HA_PROXY" "serve.dataPath sets it" "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING" "serve.dataPath sets it"
+      "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY" "serve.dataPath sets it"
       "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS" "it logs prompts"
       "VLLM_DEBUG_LOG_API_SERVER_RESPONSE" "it logs responses"
       "VLLM_API_KEY" "Ray Serve LLM ignores it; the gateway checks keys"

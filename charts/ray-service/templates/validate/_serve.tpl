@@ -11,6 +11,7 @@
 {{- if and .serve.tls.secretName (eq .upgrade.strategy "NewClusterWithIncrementalUpgrade") }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "serve-tls-incremental" "words" dict) }}
 {{- end }}
+{{- include "ray-service.validateDataPath" . }}
 {{- $routes := list }}
 {{- range $section := list "applications" "customApplications" }}
 {{- range $name, $app := get $v.serve $section }}

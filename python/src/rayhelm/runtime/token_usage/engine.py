@@ -6,13 +6,14 @@ the task of the request, or in a task that this one starts. So a request that th
 it, as in `vllm:generation_tokens`, and an embedding counts its prompt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 from ray.llm._internal.serve.engines.vllm.vllm_engine import VLLMEngine
 
 from rayhelm.runtime.engine_log import log_requests, remember_request
+from rayhelm.runtime.request_log import App, Message, Receive, Send
 from rayhelm.runtime.token_usage.ledger import UNKNOWN, TokenLedger
 from rayhelm.runtime.token_usage.metrics import TokenCounters
 from rayhelm.runtime.token_usage.requests import RunningRequests
@@ -70,13 +71,36 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
         self._remember_tenant(raw_request_info)
         return super().transcriptions(request, raw_request_info)
 
+    async def build_asgi_app(self) -> Any:
+        """Return vLLM's own routes, to which Serve's HAProxy sends requests with `serve.dataPath: Direct`. They call
+        the client of the engine, and no method above."""
+        app = await super().build_asgi_app()
+        # vLLM built the stack already; without it, Starlette builds it again.
+        app.middleware_stack = None
+        app.add_middleware(_TenantOfRequest, remember=self._remember)
+        return app
+
     def _remember_tenant(self, raw_request_info: Any) -> None:
-        headers: Mapping[str, str] | None = getattr(raw_request_info, "headers", None)
+        self._remember(getattr(raw_request_info, "headers", None))
+
+    def _remember(self, headers: Mapping[str, str] | None) -> None:
         try:
             _tenant.set(self._ledger.name_tenant(headers))
             remember_request(_tenant.get())
         except Exception:
             self._ledger.report_failure()
+
+
+class _TenantOfRequest:
+    """ASGI middleware that remembers the tenant in the task of the request. Passes messages on unchanged."""
+
+    def __init__(self, app: App, remember: Callable[[Mapping[str, str]], None]) -> None:
+        self._app, self._remember = app, remember
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._remember({name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]})
+        await self._app(scope, receive, send)
 
 
 def count_tokens(processor: Any, ledger: TokenLedger) -> RunningRequests:
