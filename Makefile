@@ -13,7 +13,7 @@ build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-failures bench-engine bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +154,9 @@ bench-autoscaling: setup ## compare Ray's scaling rule with ours on a simulated 
 bench-tokens: setup ## measure what counting tokens by tenant costs (6 minutes)
 	@$(testbed) prometheus
 	@PYTHONPATH=benchmarks:. $(bin)/python -m token_counting --write benchmarks/token_counting/result.json
+
+bench-data-path: setup ## compare the ways of a request inside Ray (8 minutes)
+	@PYTHONPATH=benchmarks:. $(bin)/python -m data_path --write benchmarks/data_path/result.json
 
 bench-admission: tools ## compare the latency of admission with and without the policies (2 minutes)
 	@PYTHONPATH=benchmarks:. $(bin)/python -m admission --write benchmarks/admission/result.json

@@ -57,10 +57,13 @@ def up_command(
 
     Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins).
     """
+    import json
+
     from rayhelm.cli.up_gateway import render_gateway, select_models
     from rayhelm.deploy.render.files import render_fleet
     from rayhelm.run.local import preflight
     from rayhelm.run.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
+    from rayhelm.run.local.data_path import merge_data_paths, read_data_path
     from rayhelm.run.local.gateway import add_key
     from rayhelm.run.local.serve import find_running, up
     from rayhelm.run.local.tracing import adapt_tracing, check_url
@@ -73,11 +76,13 @@ def up_command(
     values, notes = _values(rendered, up_services(rendered, service), state, stand_in=stand_in)
     values = {name: adapt_tracing(each, traces) for name, each in values.items()}
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
-    config = merge({name: _serve_config(rendered, name, values[name]) for name in values}, port=port)
+    ray = {name: _render_ray_service(rendered, name, values[name]) for name in values}
+    config = merge({name: json.loads(service["spec"]["serveConfigV2"]) for name, service in ray.items()}, port=port)
+    data_path = merge_data_paths(read_data_path(service) for service in ray.values())
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
     behind = select_models(rendered, routes) if gateway else {}
     gateway_models = {name: model.model_dump() for name, model in behind.items()}
-    digest = hash_config({**config, "gateway": gateway_models})
+    digest = hash_config({**config, "gateway": gateway_models, "data_path": data_path})
     for note in notes:
         warn(note)
     if (endpoint := find_running(digest, state)) and (endpoint.prometheus or not metrics):
@@ -109,6 +114,7 @@ def up_command(
             gateway=local_gateway,
             metrics=_build_metrics(rendered, values) if metrics else None,
             traces=traces,
+            data_path=data_path,
             report_progress=report_progress,
         )
     _print_ready(endpoint, local_gateway.key if local_gateway else "", format)
@@ -181,10 +187,7 @@ def _serves(values: "RayServiceValues") -> bool:
     return bool(values.serve.applications or values.serve.custom_applications)
 
 
-def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:
-    """The serveConfigV2 that the chart renders."""
-    import json
-
+def _render_ray_service(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:
     from rayhelm.deploy.charts.helm import template
     from rayhelm.deploy.render.files import CHART
     from rayhelm.deploy.values.emit import select_changed
@@ -192,9 +195,7 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     objects = template(
         CHART, service, rendered.namespace(service), select_changed(values), kube_version=rendered.kubernetes(service)
     )
-    text = next(item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
-    config: dict[str, Any] = json.loads(text)
-    return config
+    return next(item for item in objects if item["kind"] == "RayService")
 
 
 def _build_metrics(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> "LocalMetrics":

@@ -67,17 +67,12 @@ def _list_names(application: Mapping[str, Any], tasks: Mapping[str, str]) -> lis
 def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
     """Return the path prefix of each model, adapters included."""
     adapters = {
-        name: application["route_prefix"].rstrip("/")
+        str(adapter["name"]): application["route_prefix"].rstrip("/")
         for application in config["applications"]
-        for name in _find_ingress_arguments(application).get("adapters", {})
+        for llm in list_llm_configs(application)
+        for adapter in llm["engine_kwargs"].get("lora_modules", ())
     }
     return {model.model: model.prefix for model in list_models(config, tasks)} | adapters
-
-
-def _find_ingress_arguments(application: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an ingress class of rayhelm."""
-    arguments: dict[str, Any] = application["args"].get("ingress_cls_config", {}).get("ingress_extra_kwargs", {})
-    return arguments
 
 
 def count_gpus(config: Mapping[str, Any]) -> float:

@@ -16,6 +16,7 @@ from rayhelm.processes import Process
 from rayhelm.run.local import ray_cluster
 from rayhelm.run.local.client import ServeApi, ServeStatus, request_one_token
 from rayhelm.run.local.config import set_listen_address
+from rayhelm.run.local.data_path import build_data_path_environment
 from rayhelm.run.local.gateway import LocalGateway, check_files, start_haproxy, write_files
 from rayhelm.run.local.prometheus import LocalMetrics, ScrapePorts, start_prometheus
 from rayhelm.run.local.state import EndpointModel, EndpointState, LocalEndpoint
@@ -54,6 +55,8 @@ class _Start:
     ports: ScrapePorts
     traces: str
     """URL that traces are sent to; empty for none."""
+    data_path: Mapping[str, str]
+    """Variables that select the way of requests inside Ray."""
     taken: set[int]
     """Ports that are in use or reserved."""
     report_progress: ProgressReporter
@@ -85,14 +88,15 @@ def up(
     gateway: LocalGateway | None = None,
     metrics: LocalMetrics | None = None,
     traces: str = "",
+    data_path: Mapping[str, str] | None = None,
     report_progress: ProgressReporter = lambda _: None,
 ) -> LocalEndpoint:
     """Start everything and return when each model has answered. Call `preflight.check` first.
 
     With `gateway`, HAProxy listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
-    fork server (CPU stand-ins only). With `metrics`, Prometheus scrapes Ray and the gateway.
-    `traces` is the URL that receives traces. `find_running` recognizes the endpoint by `digest`. If the start fails or
-    is interrupted, everything that was started is stopped.
+    fork server (CPU stand-ins only). With `metrics`, Prometheus scrapes Ray and the gateway. `traces` is the URL that
+    receives traces, and `data_path` what `read_data_path` returns. `find_running` recognizes the endpoint by `digest`.
+    If the start fails or is interrupted, everything that was started is stopped.
     """
     port = config["http_options"]["port"]
     config = set_listen_address(config, gateway.serve_port) if gateway else config
@@ -113,7 +117,7 @@ def up(
         dashboard=processes.find_free_port(taken),
         gateway=gateway.metrics_port if gateway else None,
     )
-    start = _Start(config, endpoint, state, gateway, metrics, ports, traces, taken, report_progress)
+    start = _Start(config, endpoint, state, gateway, metrics, ports, traces, data_path or {}, taken, report_progress)
     try:
         try:
             _start_all(start, share_imports=share_imports)
@@ -183,7 +187,7 @@ def _deploy_applications(start: _Start, ray: _RayProcesses) -> None:
 def _start_ray(start: _Start, share_imports: bool) -> _RayProcesses:
     state, endpoint = start.state, start.endpoint
     env = ray_cluster.build_environment(state, stand_in=endpoint.stand_in, metrics=start.ports.dashboard)
-    env |= build_trace_environment(start.traces)
+    env |= build_trace_environment(start.traces) | build_data_path_environment(start.data_path, state, start.taken)
     python, fork_server = Path(sys.executable), None
     if share_imports:
         python = ray_cluster.write_python(state)

