@@ -52,11 +52,14 @@ async def _stream(host: str, port: int) -> tuple[float, int]:
             "stream": True,
         }
     ).encode()
-    head = f"POST /chat/v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    head = (
+        f"POST /chat/v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     # The first event has the role alone.
     begun, first, read = time.monotonic(), 0.0, b""
     reader, writer = await asyncio.open_connection(host, port)
-    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    writer.write(head.encode() + body)
     while data := await reader.read(1 << 16):
         if not first and b'"content":"' in data.replace(b'"content":""', b""):
             first = time.monotonic() - begun

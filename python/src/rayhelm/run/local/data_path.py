@@ -23,7 +23,7 @@ def read_data_path(service: Mapping[str, Any]) -> dict[str, str]:
 
 
 def merge_data_paths(found: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return what all services select, because one Ray serves them here. Each variable is a step from Python proxies."""
+    """Return what all services select, because one Ray serves them. Each variable is a step away from Python."""
     return dict(set.intersection(*(set(each.items()) for each in found)))
 
 
