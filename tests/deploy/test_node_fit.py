@@ -104,6 +104,16 @@ def test_overrides_that_do_not_fit_the_node_are_refused(pool: str, service: str,
     assert "of a node, without" in problem.message
 
 
+def test_resources_of_a_host_that_do_not_fit_it_are_refused() -> None:
+    host = "hosts: [{name: a, gpu: L4-24GB, gpus: 2, values: {resources: {limits: {cpu: 16}}}}]"
+    text = (FLEET % ("true", "", "")).replace("gpu: L4-24GB, nodes: 2, gpusPerNode: 2", host).replace(": 4}", ": 2}")
+    with pytest.raises(FleetError) as raised:
+        build_text(text)
+    (problem,) = raised.value.problems
+    assert (problem.path, problem.line) == ("pools.gpu.hosts[0].values.resources.limits.cpu", 5)
+    check_fixes(text, [problem], build_text)
+
+
 def test_overrides_that_fit_the_node_are_kept() -> None:
     (group,) = build(pool=", values: {resources: {limits: {cpu: 8}, requests: {cpu: 6}}}").worker_groups.values()
     assert (group.resources.limits.cpu, group.resources.requests.cpu) == ("8", "6")

@@ -23,7 +23,7 @@ class Override:
     """Where it is: `("services", "chat", "values")`."""
     chart: str
     name: str
-    """Name of the cluster, pool, service or tenant; for Argo CD that of the fleet."""
+    """Name of the cluster, pool (also for its hosts), service or tenant; for Argo CD that of the fleet."""
     values: ChartValues
     """Values of the chart; for a pool those of its worker groups."""
 
@@ -35,6 +35,8 @@ def list_overrides(fleet: "Fleet") -> Iterator[Override]:
         yield Override(("clusters", name, "gateway", "values"), "gateway", name, cluster.gateway.values)
     for name, pool in fleet.pools.items():
         yield Override(("pools", name, "values"), "ray-service", name, pool.values)
+        for index, host in enumerate(pool.hosts):
+            yield Override(("pools", name, "hosts", index, "values"), "ray-service", name, host.values)
     for name, service in fleet.services.items():
         yield Override(("services", name, "values"), "ray-service", name, service.values)
     for name, tenant in fleet.tenants.items():

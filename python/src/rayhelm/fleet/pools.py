@@ -155,6 +155,9 @@ class Host(Record):
     """Name for reasons and worker groups; default: made from pool and index."""
     node_selector: Labels = {}
     """Labels that select this host."""
+    values: ChartValues = Field(default={}, examples=[{"env": {"NCCL_SOCKET_IFNAME": "eth1"}}])
+    """Overrides, as `values` of the pool and after them, for the pods of this host. Hosts with the same GPU share their
+    pods, so only a host with a GPU of its own has some."""
 
 
 class Sharing(Record):

@@ -36,7 +36,7 @@ from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
-from rayhelm.planner.placement.shared_nodes import check_shared_nodes
+from rayhelm.planner.placement.shared_nodes import check_hosts
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.planner.stated_model import check_architecture, find_stated_model
 
@@ -52,7 +52,7 @@ def plan_fleet(loaded: LoadedFleet, facts: Catalog | None = None) -> Plan:
 def _plan(loaded: LoadedFleet, facts: Catalog) -> Plan:
     fleet, measured = loaded.fleet, loaded.measured
     inventories = build_inventories(fleet, measured, facts)
-    check_shared_nodes(fleet, facts)
+    check_hosts(fleet, facts)
     model_specs = resolve_model_specs(loaded, facts)
     problems: Sequence[Problem] = ()
     for placement in list_placements(model_specs, inventories, fleet, facts):

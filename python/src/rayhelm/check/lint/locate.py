@@ -10,10 +10,11 @@ from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import Problem
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.yaml_nodes import dotted
 
 __all__ = ["locate", "names_in"]
 
-FleetPath = tuple[str, ...]
+FleetPath = tuple[str | int, ...]
 
 
 def locate(problem: Problem, release: Release, loaded: LoadedFleet, names: Sequence[str] = ()) -> Problem:
@@ -28,7 +29,7 @@ def locate(problem: Problem, release: Release, loaded: LoadedFleet, names: Seque
         problem,
         file=loaded.document.file,
         line=loaded.document.line(part),
-        path=problem.path or ".".join(part),
+        path=problem.path or dotted(part),
     )
 
 
@@ -78,7 +79,7 @@ def _find_override(key: str, release: Release, loaded: LoadedFleet) -> FleetPath
             # A rule names a key that is missing beside the one that is wrong: `reason` beside `enabled`.
             is_near = end >= len(below) - 1 and (end or placed.key)
             if value is not None and (is_near or not isinstance(value, Mapping)):
-                found = tuple(map(str, (*placed.override.path, *below[:end])))
+                found = (*placed.override.path, *below[:end])
                 break
     return found
 

@@ -10,13 +10,13 @@ from rayhelm.facts.quantities import parse_quantity
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
-from rayhelm.planner.workers.kinds import PodKind
+from rayhelm.planner.workers.kinds import PodKind, is_group_of_host
 from rayhelm.planner.workers.node_room import NodeRoom, find_cpu_room, find_memory_room
 from rayhelm.planner.workers.plan_workers import find_node_share
 
 __all__ = ["find_oversized_pods"]
 
-Path = tuple[str, ...]
+Path = tuple[str | int, ...]
 
 
 def find_oversized_pods(
@@ -51,10 +51,13 @@ def _check(room: NodeRoom, request: float, path: Path, unit: str = "") -> Iterat
 
 
 def _find_resources(service: str, group: str, pool: str, fleet: Fleet) -> Path:
-    """Return the key that has the resources of a group: of the service, which is merged last, or of the pool."""
+    """Return the key that has the resources of a group: of the service, which is merged last, the host, or the pool."""
     declared = fleet.services.get(service)
     groups = declared.values.get("workerGroups") if declared else None
     own = groups.get(group) if isinstance(groups, dict) else None
     if isinstance(own, dict) and "resources" in own:
         return ("services", service, "values", "workerGroups", group, "resources")
+    for index, host in enumerate(fleet.pools[pool].hosts):
+        if "resources" in host.values and is_group_of_host(group, pool, index, fleet):
+            return ("pools", pool, "hosts", index, "values", "resources")
     return ("pools", pool, "values", "resources")

@@ -7,7 +7,7 @@ from rayhelm.deploy.compose.overrides import Placed, apply_overrides
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.overrides import list_overrides
 from rayhelm.planner.plan import Plan
-from rayhelm.planner.workers.kinds import name_pod_kinds
+from rayhelm.planner.workers.kinds import is_group_of_host, name_pod_kinds
 
 if TYPE_CHECKING:
     from rayhelm.deploy.values.argocd import ArgocdValues
@@ -89,6 +89,9 @@ def _list_placed(chart: str, name: str, pools: Mapping[str, str], fleet: Fleet) 
             continue
         if override.path[0] == "pools":
             groups = [group for group, pool in pools.items() if pool == override.name]
+            if override.path[2] == "hosts":
+                index = int(override.path[3])
+                groups = [group for group in groups if is_group_of_host(group, override.name, index, fleet)]
             yield from (Placed(override, ("workerGroups", group)) for group in groups)
         elif override.name == name:
             yield Placed(override)

@@ -1,6 +1,6 @@
-"""Refuse hosts of a pool that are one node: a pod requests a number of its GPUs, and cannot choose which."""
+"""Refuse hosts of a pool that are one node, and settings of a host whose pods can be on another one."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,15 +10,19 @@ from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
 
-__all__ = ["check_shared_nodes"]
+__all__ = ["check_hosts"]
 
 _NODE = "kubernetes.io/hostname"
 """Label that is different for each node."""
 
 
-def check_shared_nodes(fleet: Fleet, facts: Catalog) -> None:
-    """Raise FleetError for each node that several hosts of a pool select."""
-    problems = [problem for name, pool in fleet.pools.items() for problem in _find_shared(name, pool, facts)]
+def check_hosts(fleet: Fleet, facts: Catalog) -> None:
+    """Raise FleetError for each node that several hosts of a pool select, and for `values` of hosts that share pods."""
+    problems = [
+        problem
+        for name, pool in fleet.pools.items()
+        for problem in (*_find_shared(name, pool, facts), *_find_shared_values(name, pool))
+    ]
     if problems:
         raise FleetError(problems)
 
@@ -31,6 +35,18 @@ def _find_shared(name: str, pool: Pool, facts: Catalog) -> Iterator[Problem]:
     for node, indexes in by_node.items():
         if len(indexes) > 1:
             yield _build_problem(name, pool, node, indexes, facts)
+
+
+def _find_shared_values(name: str, pool: Pool) -> Iterator[Problem]:
+    """Yield a problem for each host with `values` and the GPU of another one: both have one worker group."""
+    count = Counter(host.gpu for host in pool.hosts)
+    for index, host in enumerate(pool.hosts):
+        if host.values and count[host.gpu] > 1:
+            message = (
+                f"{count[host.gpu]} hosts have the GPU {host.gpu} and share their pods, which can have one setting"
+            )
+            why = "`values` of the pool are for all of its hosts; or give this host a pool of its own"
+            yield problem_at(("pools", name, "hosts", index, "values"), message, Fix.removal("", why))
 
 
 def _build_problem(name: str, pool: Pool, node: str, indexes: list[int], facts: Catalog) -> Problem:

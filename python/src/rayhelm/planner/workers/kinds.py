@@ -1,5 +1,6 @@
 """Kinds of worker pods: pool, GPU, and number of GPUs. Each kind becomes a worker group."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Host, Pool
 from rayhelm.planner.plan import ModelPlan
 
-__all__ = ["PodKind", "find_hosts", "list_pod_kinds", "name_pod_kinds"]
+__all__ = ["PodKind", "find_hosts", "is_group_of_host", "list_pod_kinds", "name_pod_kinds"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ def name_pod_kinds(models: Sequence[ModelPlan], fleet: Fleet) -> dict[PodKind, s
             name += "-2"
         names[kind] = name
     return names
+
+
+def is_group_of_host(group: str, pool: str, index: int, fleet: Fleet) -> bool:
+    """Return whether a worker group has the pods of one host, by its name."""
+    base = f"{pool}-{_name(pool, index, fleet.pools[pool].hosts[index])}"
+    return re.fullmatch(rf"{re.escape(base)}(-x\d+)?(-2)*", group) is not None
 
 
 def _build_base_name(kind: PodKind, fleet: Fleet) -> str:
