@@ -29,7 +29,7 @@ models:
     ("pin", "says", "fix"),
     [
         ("max_num_seqs: 0", "greater than or equal to 1", "max_num_seqs: 64"),
-        ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 64"),
+        ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 2"),
         ("max_num_seqs: null", "has no value", "max_num_seqs: 64"),
         ("max_num_batched_tokens: many", "a whole number", "max_num_batched_tokens: 8192"),
         ("gpu_memory_utilization: 0", "greater than 0", "gpu_memory_utilization: 0.9"),

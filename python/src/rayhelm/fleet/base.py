@@ -3,6 +3,8 @@
 Strict: `replicas: true` is no number and `nodes: "2"` no count. Finite: `1e999` is no amount of anything.
 """
 
+from collections.abc import Callable
+from math import log
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Strict
@@ -11,7 +13,7 @@ from rayhelm.errors import Fix
 from rayhelm.facts.closed import ClosedCamel
 from rayhelm.fleet.web_url import find_secret_part, hide_secrets, remove_secrets
 
-__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "short"]
+__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "UnitMissing", "short"]
 
 Item = TypeVar("Item")
 
@@ -32,6 +34,23 @@ class Refusal(ValueError):
         """The path of `fix` is relative to the refused value."""
         super().__init__(message)
         self.fix = fix
+
+
+class UnitMissing(Refusal):
+    """A number without its unit. The example of the key says which unit is likely."""
+
+    def __init__(self, message: str, quantities: dict[str, float], read: Callable[[str], float]) -> None:
+        """`quantities`: the number with each unit, and its size; the most common unit first. `read` returns the size
+        of an example."""
+        super().__init__(message, Fix("", next(iter(quantities))))
+        self._quantities, self._read = quantities, read
+
+    def choose(self, example: str) -> Fix:
+        """Return the fix with the unit whose size is nearest to the one of an example."""
+        size = self._read(example)
+        nearest = min(self._quantities, key=lambda each: abs(log(self._quantities[each] / size)))
+        others = " or ".join(each for each in self._quantities if each != nearest)
+        return Fix("", nearest, f"or {others}" if others else "")
 
 
 def short(value: object) -> str:

@@ -84,9 +84,9 @@ def _repository(text: str) -> str:
 def _tag(text: str) -> str:
     if text == "latest":
         message = "the content of tag `latest` changes; write the tag of one build, or its `digest`"
-        raise Refusal(message, Fix("", "2.60.0-py312"))
+        raise Refusal(message, Fix("", "2.60.0-py312", "an example: a tag that the registry does not overwrite"))
     if not re.fullmatch(r"[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}", text):
-        raise Refusal(f"`{short(text)}` is not an image tag", Fix("", "2.60.0-py312"))
+        raise Refusal(f"`{short(text)}` is not an image tag", Fix("", "2.60.0-py312", "an example"))
     return text
 
 

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.base import Refusal, short
+from rayhelm.fleet.base import Refusal, UnitMissing, short
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.names import MAX_SERVICE_NAME, MODEL_PATTERN
+from rayhelm.fleet.near_value import convert_rate, find_near_value, read_number
 from rayhelm.fleet.nearest import did_you_mean, list_known, nearest
 from rayhelm.fleet.renamed import describe_renamed, new_key
 from rayhelm.fleet.sample import sample
@@ -18,6 +20,8 @@ from rayhelm.fleet.walk import Step, field_at, fields, has_step, model_at
 
 __all__ = ["describe_type", "translate_errors"]
 
+_ALIKE = 0.75
+"""Similarity of a mistyped name to the right one."""
 _MANY = 24
 """Choices or keys above which a message does not list them."""
 
@@ -34,7 +38,12 @@ def translate_errors(error: ValidationError, document: Document, model: type[Bas
         if path in entered and (detail["type"].endswith("_type") or detail["type"] == "too_short"):
             continue
         problems.setdefault(path, _problem(detail, path, document, model))
-    return sorted(problems.values(), key=lambda problem: problem.line or 0)
+    # A missing key that the fix of a mistyped one writes is no problem of its own.
+    missing = {path for path, detail in details if detail["type"] == "missing"}
+    fixes = [problem.fix for problem in problems.values() if isinstance(problem.fix, Fix)]
+    written = {fix.path for fix in fixes if fix.replaces}
+    kept = [problem for path, problem in problems.items() if path not in missing or problem.path not in written]
+    return sorted(kept, key=lambda problem: problem.line or 0)
 
 
 def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
@@ -76,23 +85,20 @@ def _message_and_fixes(
         return _pattern(key, value, _sample(model, path), is_key=detail["loc"][-1] == "[key]")
     if kind == "value_error":
         refusal = detail.get("ctx", {})["error"]
+        if isinstance(refusal, UnitMissing) and isinstance(example := _sample(model, path).value, str):
+            return str(refusal), refusal.choose(example)
         return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
     if kind == "string_type" and isinstance(value, (bool, int, float)):
         return f"YAML does not read `{short(value)}` as a string", _quoted(value, path, model)
+    near = find_near_value(value, detail.get("ctx", {}), lambda each: _accepts(model, path, each))
+    return f"{describe_type(detail)}, not {_name_value(value, kind)}", near or _example(model, path)
+
+
+def _name_value(value: object, kind: str) -> str:
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
-        what = "a list" if isinstance(value, list) else "a map"
-        return f"{describe_type(detail)}, not {what}", _sample(model, path)
-    if isinstance(value, str) and kind in ("int_type", "float_type") and (number := _read_number(value)) is not None:
-        fix = Fix("", number, "without quotes") if _accepts(model, path, number) else _sample(model, path)
-        return f"{describe_type(detail)}, not the string `{short(value)}`", fix
-    return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
-
-
-def _read_number(text: str) -> int | float | None:
-    """Return the number that a text in quotes has."""
-    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", text):
-        return None
-    return float(text) if "." in text else int(text)
+        return "a list" if isinstance(value, list) else "a map"
+    is_quoted = isinstance(value, str) and kind in ("int_type", "float_type") and read_number(value) is not None
+    return f"the string `{short(value)}`" if is_quoted else f"`{short(value)}`"
 
 
 def _unknown_key(
@@ -105,14 +111,18 @@ def _unknown_key(
     parent = model_at(model, path[:-1])
     known = list(fields(parent)) if parent else []
     # Of hundreds of engine arguments many are a little like a word.
-    cutoff = 0.5 if len(known) <= _MANY else 0.75
+    cutoff = 0.5 if len(known) <= _MANY else _ALIKE
     near = nearest(key, [name for name in known if name not in document.value(path[:-1])], cutoff=cutoff)
     hint = did_you_mean(key, near if len(known) > _MANY else known)
     message = f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`" + (f"; {hint}" if hint else "")
     if not near:
         return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
-    fitting = [name for name in near if _accepts(model, (*path[:-1], name), value)] or near
-    first, *rest = (Fix(f"../{name}", value, replaces="") for name in fitting)
+    # A name that is only a little alike, with a value that it does not take, is another key.
+    fitting = [name for name in near if _accepts(model, (*path[:-1], name), value)] or nearest(key, near, cutoff=_ALIKE)
+    if not fitting:
+        return message, Fix.removal()
+    rates = [convert_rate(key, name, value) for name in fitting]
+    first, *rest = (rate or Fix(f"../{name}", value, replaces="") for rate, name in zip(rates, fitting, strict=True))
     return message, first, *rest
 
 
@@ -124,6 +134,8 @@ def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, .
         return message, Fix("", str(value), "in quotes: YAML reads it as a number without them")
     if isinstance(value, (int, float)) and all(word.isdecimal() for word in words):
         return message, Fix("", min(map(int, words), key=lambda number: abs(number - value)))
+    if isinstance(value, list) and value and value[0] in choices:
+        return message, Fix("", value[0], f"one of {len(value)}: the key takes one" if value[1:] else "no list")
     near: Sequence[str] = nearest(short(value), choices)
     if not near:
         return message, Fix("", choices[0], list_known(choices))
@@ -251,6 +263,12 @@ def _sample(model: type[BaseModel], path: tuple[Step, ...]) -> Fix:
         values = list(value.values()) if isinstance(value, dict) else value
         value = values[0] if values else {}
     return Fix("", value, _first_sentence(info.description or ""))
+
+
+def _example(model: type[BaseModel], path: tuple[Step, ...]) -> Fix:
+    """The sample, marked as one: it replaces a value whose meaning it does not have."""
+    fix = _sample(model, path)
+    return fix if fix.is_removal else replace(fix, why="; ".join(filter(None, ("an example", fix.why))))
 
 
 def _first_sentence(text: str) -> str:

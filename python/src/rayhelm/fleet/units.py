@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 
 from rayhelm.errors import Fix
-from rayhelm.fleet.base import Refusal, short
+from rayhelm.fleet.base import Refusal, UnitMissing, short
 
 __all__ = [
     "Bandwidth",
@@ -51,25 +51,33 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
     assert largest
     limit = float(largest[1]) * units[largest[2]]
 
+    def read(text: str) -> float:
+        found = number_and_unit.match(text)
+        assert found
+        return float(found[1]) * units[found[2]]
+
     def parse(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise Refusal(f"is not {what}", Fix("", example))
+            raise Refusal(f"is not {what}", Fix("", example, "an example"))
         if isinstance(value, (int, float)):
             if value < 0:
-                raise Refusal(f"{what} cannot be negative", Fix("", example))
-            first, *others = (f"{value:g}{unit}" for unit in _likely(units))
-            fix = Fix("", first if number_and_unit.match(first) and (value or free) else example)
-            raise Refusal(f"{value} has no unit; write {' or '.join((first, *others))}", fix)
+                raise Refusal(f"{what} cannot be negative", Fix("", example, "an example"))
+            written = [f"{value:g}{unit}" for unit in _likely(units)]
+            message = f"{value} has no unit; write {' or '.join(written)}"
+            if value and all(number_and_unit.match(each) for each in written):
+                raise UnitMissing(message, {each: read(each) for each in written}, read)
+            raise Refusal(message, Fix("", written[0] if free and not value else example, "an example"))
         if value.strip().startswith("-"):
-            raise Refusal(f"{what} cannot be negative", Fix("", example))
+            raise Refusal(f"{what} cannot be negative", Fix("", example, "an example"))
         if not (match := number_and_unit.match(value)):
-            fix = Fix("", _respell(value, units) or example)
+            respelled = _respell(value, units)
+            fix = Fix("", respelled) if respelled else Fix("", example, "an example")
             raise Refusal(f"`{short(value)}` is not {what}; its units: {', '.join(units)}", fix)
         number = float(match[1]) * units[match[2]]
         if number <= 0 and not free:
-            raise Refusal(f"{what} must be more than zero", Fix("", example))
+            raise Refusal(f"{what} must be more than zero", Fix("", example, "an example"))
         if number > limit:
-            raise Refusal(f"`{short(value)}` is more than {most}, the limit", Fix("", example))
+            raise Refusal(f"`{short(value)}` is more than {most}, the limit", Fix("", most, "the limit"))
         return number
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}

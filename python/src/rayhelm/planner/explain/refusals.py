@@ -159,7 +159,8 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec) ->
     if gpu and model_spec.declared.pool is not None and split.inventory.is_uniform:
         return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
     if gpu:
-        pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.shape.tp} if split.shape.tp > 1 else {})
+        count = split.shape.tp * split.shape.pp
+        pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": count} if count > 1 else {})
         name = str(gpu).lower()
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
     if not found.settings:
