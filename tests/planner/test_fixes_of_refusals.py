@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from rayhelm.errors import FleetError
-from rayhelm.facts import load_catalog
 from rayhelm.fleet.load import load_fleet
 from shared.fleets import refused
 
@@ -79,17 +78,37 @@ def test_address_of_the_hub_becomes_its_id(url: str, source: str) -> None:
     assert refused("{gpu: L4-24GB, nodes: 1}", f"{{source: '{url}', context: 4096}}").fix.value == source
 
 
-@pytest.mark.parametrize("task", ["embed", "speak", "transcribe"])
-def test_unknown_model_is_answered_with_models_of_its_task(task: str) -> None:
-    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: acme/zzzz, task: {task}}}")
-    named = [fix.value for fix in (problem.fix, *problem.alternatives)]
-    assert all(task in load_catalog().model(each).tasks for each in named)
+SAME_MODEL = {
+    "Qwen/Quen3-8B": "Qwen/Qwen3-8B",
+    "acme/Meta-Llama-3.1-70B-Instruct-AWQ-INT4": "hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4",
+}
+OTHER_MODELS = [
+    "hugging-quants/Meta-Llama-3.1-405B-Instruct-AWQ-INT4",
+    "meta-llama/Llama-2-7b-chat-hf",
+    "Qwen/Qwen3-9B",
+    "Qwen/Qwen3-32B-FP4",
+    "acme/zzzz",
+]
 
 
-def test_alias_and_id_of_a_near_model_are_one_proposal() -> None:
-    problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: acme/Meta-Llama-3.1-70B-Instruct-AWQ-INT5}")
-    named = [fix.value for fix in (problem.fix, *problem.alternatives) if fix.key == "source"]
-    assert len(named) == len({load_catalog().model(each).id for each in named})
+@pytest.mark.parametrize(("name", "meant"), SAME_MODEL.items())
+def test_mistyped_model_is_answered_with_the_one_of_its_size(name: str, meant: str) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: {name}}}")
+    assert (problem.fix.key, problem.fix.value) == ("source", meant)
+    others = [fix.value for fix in problem.alternatives if fix.key == "source"]
+    assert meant not in others
+
+
+@pytest.mark.parametrize("name", OTHER_MODELS)
+def test_unknown_model_is_never_replaced_by_another_one(name: str) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: {name}}}")
+    assert problem.fix.command == f"hf download {name} config.json --local-dir FOLDER"
+    assert not problem.alternatives
+
+
+def test_name_of_a_model_for_another_task_is_no_proposal() -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Quen3-8B, task: transcribe}")
+    assert not [fix for fix in (problem.fix, *problem.alternatives) if fix.value]
 
 
 def test_service_without_models_can_be_given_some() -> None:

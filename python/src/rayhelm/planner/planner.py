@@ -20,6 +20,7 @@ from rayhelm.planner.access.ingress import check_reachable
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
 from rayhelm.planner.explain.model_plan import build_model_plan
+from rayhelm.planner.explain.unknown_model import locate_model
 from rayhelm.planner.kubernetes import warn_old_kubernetes
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
@@ -150,34 +151,7 @@ def _find_model(name: str, spec: ModelSpec, folder: Path, facts: Catalog) -> Che
     try:
         return resolve_online(wanted, folder, facts)
     except FleetError as error:
-        raise FleetError([_locate_model(problem, path, spec.task) for problem in error.problems]) from None
-
-
-def _locate_model(problem: Problem, path: tuple[str | int, ...], task: str) -> Problem:
-    """A problem of a name is one of the fleet file; one inside a config.json stays there."""
-    if problem.path:
-        return problem
-    message = f"{problem.file}: {problem.message}" if problem.file else problem.message
-    if problem.file and path[-1] == "source":
-        message += ". If it is a path in the container, `architecture` says what is there"
-    fixes = [fix for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix) and not fix.is_advice]
-    named = [fix for fix in fixes if fix.value is not None]
-    proposed = _propose_models([str(fix.value) for fix in named], task)
-    if named:
-        why = named[0].why
-        fixes = [Fix(value=each, why=why * (each == proposed[0])) for each in proposed]
-    why = "a model of the same architecture, or the path of its config.json"
-    similar = Fix("../architecture" if path[-1] == "source" else "", proposed[0], why)
-    first, *others = [*fixes, similar]
-    return problem_at(path, message, first, alternatives=others)
-
-
-def _propose_models(named: Sequence[str], task: str) -> list[str]:
-    """Return ids of the catalog that the task can use: those that are named, else three others."""
-    facts = load_catalog()
-    can_use = [model.id for model in facts.models() if task in model.tasks or get_task(task).is_any_model_allowed]
-    ids = list(dict.fromkeys(facts.model(name).id for name in named))
-    return [each for each in ids if each in can_use] or can_use[:3]
+        raise FleetError([locate_model(problem, path, spec) for problem in error.problems]) from None
 
 
 def _check_model(name: str, spec: ModelSpec, model: Checkpoint) -> Iterable[Problem]:
