@@ -39,6 +39,7 @@ from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.placement.shared_nodes import check_hosts
 from rayhelm.planner.plan import Plan, PoolUse
+from rayhelm.planner.start_checks import check_output_bounds, check_quantization
 from rayhelm.planner.stated_model import check_architecture, find_stated_model
 
 __all__ = ["plan_fleet", "resolve_model_specs"]
@@ -132,11 +133,13 @@ def resolve_model_specs(loaded: LoadedFleet, facts: Catalog) -> list[ResolvedMod
             problems += error.problems
             continue
         problems += _check_model(name, spec, model)
+        problems += check_quantization(name, spec, model)
         problems += check_architecture(name, spec, model, loaded.folder, facts)
         service = loaded.fleet.service_of(name)
         is_shared = len(loaded.fleet.models_of(service)) > 1
         measured = loaded.measured.models.get(loaded.fleet.part_of(name) or name, ()) if loaded.measured else ()
         model_specs.append(ResolvedModelSpec(name, service, model, spec, constants, is_shared, measured))
+    problems += check_output_bounds(model_specs, loaded.fleet)
     if problems:
         raise FleetError(problems)
     return model_specs

@@ -13,6 +13,7 @@ from rayhelm.planner.explain.several_pools import advise_several_pools
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.fit_fixes import FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
+from rayhelm.planner.memory.quantization import find_dtype_error
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
 from rayhelm.planner.placement.inventory import PoolInventory
@@ -112,6 +113,8 @@ def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: C
     if model_spec.has_own_engine and seen < 1:
         path = f"/pools.{split.inventory.name}.sharing.isolation"
         return [Fix(path, "hardware", "or another pool, with whole GPUs")]
+    if not model_spec.has_own_engine and find_dtype_error(model_spec.declared.engine.get("dtype"), split.gpus):
+        return [Fix(f"{root}.engine.dtype", "half", "float16, with the same memory")]
     if model_spec.utilization(1.0, seen) > seen:
         return [Fix(f"{root}.engine", {"gpu_memory_utilization": floor(seen * 90) / 100}, "or leave it out")]
     share = model_spec.declared.gpu_fraction or 1.0

@@ -1,10 +1,12 @@
-"""Quantized checkpoints that vLLM refuses: their format on a GPU, or at all."""
+"""Formats of weights that vLLM refuses: quantized checkpoints on a GPU or at all, and bfloat16."""
+
+from collections.abc import Iterable
 
 from rayhelm.facts.engines import EngineConstants, QuantizationLimit
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 
-__all__ = ["find_quantization_error", "is_deprecated"]
+__all__ = ["find_dtype_error", "find_quantization_error", "is_deprecated"]
 
 
 def find_quantization_error(model: Checkpoint, gpu: GpuKind, engine: EngineConstants) -> str:
@@ -22,6 +24,12 @@ def find_quantization_error(model: Checkpoint, gpu: GpuKind, engine: EngineConst
     if gpu.vendor == "nvidia" and gpu.compute and float(gpu.compute) < least:
         return f"{version} needs compute capability {least} for {method} checkpoints, and {gpu.id} has {gpu.compute}"
     return ""
+
+
+def find_dtype_error(dtype: object, gpus: Iterable[GpuKind]) -> str:
+    """Return why vLLM refuses a pinned `dtype` on one of the GPUs; empty if it does not."""
+    without = next((gpu for gpu in gpus if not gpu.bf16), None)
+    return f"{without.id} does not compute in bfloat16: vLLM refuses `dtype`" if without and dtype == "bfloat16" else ""
 
 
 def is_deprecated(model: Checkpoint, engine: EngineConstants) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
-from rayhelm.planner.memory.quantization import find_quantization_error
+from rayhelm.planner.memory.quantization import find_dtype_error, find_quantization_error
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
@@ -167,6 +167,10 @@ def _evaluate(
     ):
         return RejectedSplit(split, against[0])
     if reason := _find_quantization_error(model_spec, split):
+        return RejectedSplit(split, reason)
+    if not model_spec.has_own_engine and (
+        reason := find_dtype_error(model_spec.declared.engine.get("dtype"), split.gpus)
+    ):
         return RejectedSplit(split, reason)
     if model_spec.separates_prefill and (reason := find_transfer_error(model_spec, split)):
         return RejectedSplit(split, reason)
