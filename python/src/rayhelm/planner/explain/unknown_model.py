@@ -1,4 +1,4 @@
-"""The problem of a model that neither the catalog nor the hub has, and what may stand in its place."""
+"""The problem of a model that neither the catalog nor the hub has, and what may replace it."""
 
 import re
 from collections.abc import Sequence
