@@ -6,7 +6,7 @@ from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
-from shared.fleets import load
+from shared.fleets import load, plan
 
 FLEET = """\
 fleet: shared
@@ -287,3 +287,17 @@ def test_services_use_the_priority_classes_of_the_platform() -> None:
 def test_pods_have_the_runtime_class_of_their_pool() -> None:
     rendered = render_loaded_fleet(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
     assert rendered.values["a"].worker_groups["p"].runtime_class_name == "nvidia"
+
+
+def test_model_above_a_time_slice_is_not_split_over_slices() -> None:
+    text = """
+fleet: small
+pools: {gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1, sharing: {shares: 2, isolation: none}}}
+models:
+  chat: {source: Qwen/Qwen3-8B, unpinnedReason: an example, context: 8192, replicas: 1}
+"""
+    with pytest.raises(FleetError) as caught:
+        plan(text)
+    (problem,) = caught.value.problems
+    assert str(problem.fix).startswith("l4-24gb: {gpu: L4-24GB, nodes: 1}")
+    assert not any("parallelism" in str(fix) for fix in problem.alternatives)

@@ -132,7 +132,13 @@ def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: C
 
 
 def _order_fixes(answer: Fit, split: ModelSplit) -> list[FitFix]:
-    """Return the fixes of `fit`, those first that need no more GPUs than the pool has."""
+    """Return the fixes of `fit`, those first that need no more GPUs than the pool has.
+
+    No replica is split over parts of GPUs: a whole GPU comes before another checkpoint."""
+    if split.inventory.partitioning and (
+        single := [fix for fix in answer.fixes if not _MORE_GPUS & fix.settings.keys()]
+    ):
+        return sorted(single, key=lambda found: "source" in found.settings)
     return sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
 
 
