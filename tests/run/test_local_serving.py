@@ -1,17 +1,20 @@
 """`rayhelm up`: checks, configuration and state, without Ray."""
 
+import json
 import os
 import socket
 import stat
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rayhelm import processes
-from rayhelm.cli.up import _serve_config, _values
-from rayhelm.deploy.render.files import render_fleet
+from rayhelm.cli.up import _render_ray_service, _values
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import FleetError, MissingError
 from rayhelm.run.local import preflight
 from rayhelm.run.local import serve as serving
@@ -31,6 +34,11 @@ def port() -> Iterator[int]:
     """A port on which no process listens during the test."""
     with reserve_port() as port:
         yield port
+
+
+def serve_config(rendered: Rendered, service: str, values: RayServiceValues) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_render_ray_service(rendered, service, values)["spec"]["serveConfigV2"])
+    return found
 
 
 def config(*applications: tuple[str, str]) -> dict[str, object]:
@@ -274,7 +282,7 @@ def test_check_refuses_more_gpus_than_the_computer_has(
 def test_count_gpus_equals_the_plan_of_reference_fleets(fleet: str, booked: float | None) -> None:
     rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
     configs = {
-        name: _serve_config(rendered, name, adapt_for_local_gpus(values)) for name, values in rendered.values.items()
+        name: serve_config(rendered, name, adapt_for_local_gpus(values)) for name, values in rendered.values.items()
     }
     planned = sum(plan.gpus / plan.replicas * plan.min_replicas for plan in rendered.plan.models.values())
     assert count_gpus(merge(configs, port=8000)) == pytest.approx(booked or planned)
@@ -284,7 +292,7 @@ def test_count_gpus_equals_the_plan_of_reference_fleets(fleet: str, booked: floa
 def test_stand_ins_request_no_gpu(fleet: str, tmp_path: Path) -> None:
     rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
     values, _ = _values(rendered, list(rendered.values), EndpointState(tmp_path), stand_in=True)
-    configs = {name: _serve_config(rendered, name, values[name]) for name in values}
+    configs = {name: serve_config(rendered, name, values[name]) for name in values}
     assert count_gpus(merge(configs, port=8000)) == 0
 
 

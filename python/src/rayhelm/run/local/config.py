@@ -70,7 +70,7 @@ def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[s
         str(adapter["name"]): application["route_prefix"].rstrip("/")
         for application in config["applications"]
         for llm in list_llm_configs(application)
-        for adapter in llm["engine_kwargs"].get("lora_modules", ())
+        for adapter in llm.get("engine_kwargs", {}).get("lora_modules", ())
     }
     return {model.model: model.prefix for model in list_models(config, tasks)} | adapters
 
