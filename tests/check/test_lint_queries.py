@@ -135,3 +135,66 @@ def test_command_ends_with_1_for_a_problem_and_0_without(tmp_path: Path) -> None
 def test_option_of_a_fleet_is_refused_for_rules(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["lint", str(rule_file(tmp_path, "sum(up)")), "--serve"])
     assert "`--serve` is for a fleet" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["_bucket", "_sum", "_count"])
+@pytest.mark.parametrize("name", ["ray_vllm_time_per_output_token_seconds", "vllm:time_per_output_token_seconds"])
+def test_old_histogram_is_refused_with_any_suffix_which_the_fix_keeps(name: str, suffix: str, tmp_path: Path) -> None:
+    found = problems(rule_file(tmp_path, f"sum(rate({name}{suffix}[5m]))"))
+    assert found[0].rule == "promql-replaced"
+    now = f"ray_vllm_request_time_per_output_token_seconds{suffix}"
+    assert yaml.safe_load(found[0].fix_text) == {"expr": f"sum(rate({now}[5m]))"}
+
+
+def test_misspelled_histogram_keeps_its_suffix_in_the_fix(tmp_path: Path) -> None:
+    (problem,) = problems(rule_file(tmp_path, "sum(rate(ray_vllm_time_to_first_tokens_seconds_bucket[5m]))"))
+    assert "ray_vllm_time_to_first_token_seconds_bucket" in problem.fix_text
+
+
+@pytest.mark.parametrize("name", ["ray_gcs_bogus", "ray_node_bogus", "ray_tasks_bogus", "ray_serve_bogus"])
+def test_unknown_metric_of_ray_is_refused_whatever_its_prefix(name: str, tmp_path: Path) -> None:
+    assert [problem.rule for problem in problems(rule_file(tmp_path, f"{name} > 1"))] == ["promql-metric"]
+
+
+@pytest.mark.parametrize("name", ["ray_data_output_rows", "ray_my_counter_total"])
+def test_metric_of_an_application_is_allowed(name: str, tmp_path: Path) -> None:
+    assert problems(rule_file(tmp_path, f"{name} > 1")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rate(ray_vllm_generation_tokens_total[$interval])",
+        "rate(ray_vllm_generation_tokens_total[${window:raw}])",
+        "max_over_time(rate(ray_vllm_generation_tokens_total[5m])[$range:$step])",
+        "rate(ray_vllm_generation_tokens_total[5m] offset $ago)",
+        "topk($top, ray_serve_application_status)",
+        'ray_serve_application_status{application="$app"} > $least',
+        "ray_serve_application_status{application=~'${app:regex}'}",
+    ],
+)
+def test_variable_of_grafana_is_read_where_it_stands(text: str, tmp_path: Path) -> None:
+    assert [problem for problem in problems(rule_file(tmp_path, text)) if problem.rule == "promql-syntax"] == []
+
+
+OTHERS = {
+    "prometheus-adapter": "prometheus: {}\nrules:\n  custom:\n  - metricsQuery: sum(vllm:num_requests_waiting)\n",
+    "prometheus": "serverFiles:\n  a.yml: {groups: [{rules: [{expr: sum(vllm:num_requests_waiting)}]}]}\n",
+    "stack": "additionalPrometheusRulesMap:\n  a: {groups: [{rules: [{expr: sum(vllm:num_requests_waiting)}]}]}\n",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_queries_in_values_of_other_charts_are_checked(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    (problem,) = problems(file)
+    assert (problem.rule, "ray_vllm_num_requests_waiting" in problem.fix_text) == ("promql-replaced", True)
+
+
+def test_file_that_lint_does_not_know_is_no_fleet_file(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("operator: {replicas: 2}\nwebhooks: {}\n")
+    answer = CliRunner().invoke(app, ["lint", str(file)])
+    assert answer.exit_code == 2
+    assert "no file that lint knows" in answer.stderr

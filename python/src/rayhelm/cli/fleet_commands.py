@@ -140,7 +140,7 @@ def lint_command(
     from rayhelm.check.admission.manifests import are_manifests
     from rayhelm.check.lint.fleet import check_fleet
     from rayhelm.check.lint.manifests import check_manifests
-    from rayhelm.check.lint.queries import check_queries, find_query_files
+    from rayhelm.check.lint.queries import check_queries, find_query_files, is_file_of_others
     from rayhelm.errors import FleetError, MissingError, UsageError
 
     file = find_fleet_file(fleet)
@@ -155,6 +155,12 @@ def lint_command(
     if serve is not None and (has_manifests or has_queries):
         option = "--serve" if serve else "--no-serve"
         raise UsageError(f"`{option}` is for a fleet: leave it out, the Serve config is checked with its fleet")
+    if not has_manifests and not has_queries and is_file_of_others(file):
+        raise UsageError(
+            f"`{file}` is no file that lint knows: a fleet file has `fleet`, `pools` and `models`. It also reads"
+            " Kubernetes objects, rules of Prometheus, dashboards of Grafana, and values of these charts, of"
+            " prometheus-adapter, of Prometheus and of kube-prometheus-stack"
+        )
     if has_manifests:
         checked = check_manifests(file, policies)
         checked.add(check_queries(file))

@@ -10,16 +10,21 @@ from pydantic import Field
 from rayhelm.facts.closed import Closed
 
 __all__ = [
+    "SUFFIXES",
     "Availability",
     "Exporter",
     "Metric",
     "Replacement",
     "Scraped",
     "exporter_of",
+    "find_replacement",
     "load_exporters",
     "load_metrics",
+    "load_replacements",
 ]
 
+SUFFIXES = ("_bucket", "_count", "_sum")
+"""Series of a histogram."""
 Availability = Literal["always", "first", "idle", "once", "event", "device"]
 Scraped = Literal["service", "gateway", "operator", "node", "cluster", "prometheus", "rules"]
 
@@ -107,6 +112,23 @@ def load_metrics() -> dict[str, Metric]:
 @cache
 def _exporters_by_metric() -> dict[str, Exporter]:
     return {name: exporter for exporter in load_exporters().values() for name in exporter.metrics}
+
+
+@cache
+def load_replacements() -> dict[str, Replacement]:
+    """What replaces each name that does not exist, of all exporters. A histogram has its name without `_bucket`."""
+    return {name: found for exporter in load_exporters().values() for name, found in exporter.absent.items()}
+
+
+def find_replacement(name: str) -> tuple[str, Replacement] | None:
+    """Return what replaces a name that does not exist: the closest series, and the reason. A series of a histogram
+    keeps its suffix. None for another name."""
+    for suffix in ("", *SUFFIXES):
+        base = name.removesuffix(suffix)
+        if base + suffix == name and (found := load_replacements().get(base)):
+            closest = found.use[0]
+            return closest + suffix * (load_metrics()[closest].type == "histogram"), found
+    return None
 
 
 def exporter_of(name: str) -> Exporter:

@@ -19,10 +19,11 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.facts.metrics import Metric, exporter_of, load_exporters, load_metrics
+from rayhelm.facts.metrics import SUFFIXES, Metric, exporter_of, find_replacement, load_metrics
 from rayhelm.observe.promql import (
     QUANTILES,
     Node,
@@ -41,11 +42,18 @@ RATES = {"rate", "irate", "increase"}
 DELTAS = {"delta", "idelta", "deriv", "predict_linear"}
 COUNTS = {"count", "group"}
 """Aggregations for which the value does not matter."""
+_ALIKE = 0.8
+"""Similarity of a mistyped name to the right one."""
 ANY_VALUE = {"absent", "absent_over_time", "changes", "resets", "timestamp", "present_over_time", "count_over_time"}
 """Functions for which the value does not matter."""
 MEANS = {"avg", "sum", "avg_over_time", "sum_over_time"}
-PREFIXES = ("ray_serve_", "ray_vllm_")
-"""Metrics that the catalog has in full."""
+
+
+@cache
+def _prefixes() -> tuple[str, ...]:
+    """Beginnings of metrics that the catalog has in full: `ray_gcs_`. Those of applications begin with `ray_` too."""
+    names = (name for name in load_metrics() if name.startswith("ray_"))
+    return tuple(sorted({"_".join(name.split("_")[:2]) + "_" for name in names}))
 
 
 @dataclass
@@ -145,17 +153,15 @@ def _refuse_nameless(check: _Check) -> None:
 
 
 def _refuse_unknown(check: _Check, name: str) -> None:
-    for exporter in load_exporters().values():
-        if name in exporter.absent:
-            replacement = exporter.absent[name]
-            message = f"{name} does not exist. {replacement.why}"
-            check.refuse("promql-replaced", name, message, replacement.use[0])
-            return
+    if replaced := find_replacement(name):
+        closest, replacement = replaced
+        check.refuse("promql-replaced", name, f"{name} does not exist. {replacement.why}", closest)
+        return
     if (metric := load_metrics().get(name)) and metric.type == "histogram":
         message = f"{name} is a histogram and has no series of that name"
         check.refuse("promql-metric", name, message, f"histogram_quantile(0.95, sum by (le) (rate({name}_bucket[5m])))")
         return
-    if not check.is_ours and not name.startswith(PREFIXES):
+    if not check.is_ours and not name.startswith(_prefixes()):
         return
     near = _nearest(name)
     message = f"the catalog of metrics does not have {name}" + (f"; the nearest name is {near}" if near else "")
@@ -163,9 +169,17 @@ def _refuse_unknown(check: _Check, name: str) -> None:
 
 
 def _nearest(name: str) -> str:
+    """Return the nearest name; a series of a histogram keeps its suffix."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, list(load_metrics()), n=1)), "")
+    suffix = next((each for each in SUFFIXES if name.endswith(each)), "")
+    histograms = [known for known, metric in load_metrics().items() if metric.type == "histogram"]
+    if suffix and (near := get_close_matches(name.removesuffix(suffix), histograms, n=1, cutoff=_ALIKE)):
+        return near[0] + suffix
+    return next(
+        iter(get_close_matches(name, [each for each in load_metrics() if each not in histograms], n=1, cutoff=_ALIKE)),
+        "",
+    )
 
 
 def _check_matchers(check: _Check, node: Node, base: str, suffix: str) -> None:

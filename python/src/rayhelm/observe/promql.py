@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayhelm.errors import MissingError
-from rayhelm.facts.metrics import exporter_of, load_metrics
+from rayhelm.facts.metrics import SUFFIXES, exporter_of, load_metrics
 from rayhelm.observe.queries.labels import TARGET_LABELS
 
 __all__ = [
@@ -22,14 +22,17 @@ __all__ = [
 ]
 
 QUANTILES = {"histogram_quantile", "quantile_over_time"}
-SUFFIXES = ("_bucket", "_count", "_sum")
 
+_VARIABLE = r"\$(?:\w+|\{\w+(?::\w+)?\})"
 _PLACEHOLDERS = (
     (re.compile(r"\$\{?__(?:rate_interval|interval|range)\}?"), "5m"),
+    (re.compile(rf"(?<=\[){_VARIABLE}(?=[\]:])|(?<=:){_VARIABLE}(?=\])|(?<=offset ){_VARIABLE}"), "5m"),
     (re.compile(r"<<\.LabelMatchers>>"), 'namespace="x"'),
     (re.compile(r"<<\.GroupBy>>"), "namespace"),
 )
-"""Placeholders of Grafana and of the Prometheus adapter, with a value that is valid there."""
+"""Variables of Grafana and placeholders of the Prometheus adapter, with a value that is valid there."""
+_NUMBER = re.compile(rf"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|{_VARIABLE}")
+"""A text in quotes, where a variable is a part of the text, or a variable, which is a number then."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ def replace_placeholders(text: str) -> str:
     """Replace placeholders of Grafana and of the Prometheus adapter by values that Prometheus can parse."""
     for pattern, value in _PLACEHOLDERS:
         text = pattern.sub(value, text)
-    return text
+    return _NUMBER.sub(lambda found: found[1] or "1", text)
 
 
 def parse(text: str) -> Any:

@@ -16,15 +16,25 @@ from rayhelm.check.admission.manifests import are_manifests, read_manifests
 from rayhelm.check.lint.fleet import Checked
 from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.facts.metrics import Replacement, load_exporters
+from rayhelm.facts.metrics import find_replacement
 from rayhelm.fleet.document import read_document, read_text
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.yaml_nodes import Path as FieldPath
 from rayhelm.fleet.yaml_nodes import dotted
 
-__all__ = ["check_queries", "find_query_files"]
+__all__ = ["check_queries", "find_query_files", "is_file_of_others"]
 
 BLOCK = re.compile(r"[|>][-+]?\s*$")
 """End of a line before a block of text."""
+
+
+_OTHER_CHARTS = {
+    "rules": "values of prometheus-adapter",
+    "serverFiles": "values of Prometheus",
+    "additionalPrometheusRules": "values of kube-prometheus-stack",
+    "additionalPrometheusRulesMap": "values of kube-prometheus-stack",
+}
+"""Charts of others whose values have queries, by a key at the top."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,13 @@ def find_query_files(path: Path) -> list[Path]:
     """Rule files, dashboards, values of our charts, and Kubernetes objects, at a path or in a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [file for file in files if file.is_file() and _kind(file)]
+
+
+def is_file_of_others(file: Path) -> bool:
+    """Return whether a YAML file has keys at the top, and none of a fleet file."""
+    known = {field.alias or name for name, field in Fleet.model_fields.items()}
+    keys = _keys(file)
+    return bool(keys) and keys.isdisjoint(known)
 
 
 def check_queries(path: Path) -> Checked:
@@ -62,14 +79,21 @@ def _kind(file: Path) -> str:
         return "dashboard" if '"panels"' in _start(file, 1 << 20) else ""
     if file.suffix not in (".yaml", ".yml"):
         return ""
-    keys = {line.partition(":")[0] for line in _start(file, 1 << 20).splitlines() if re.match(r"[A-Za-z]\w*:", line)}
+    keys = _keys(file)
     if not keys or "fleet" in keys:
         return ""
     if are_manifests(file):
         return "objects"
     if "groups" in keys:
         return "rules"
-    return "values" if any(keys <= values for values in _keys_of_values()) else ""
+    if any(keys <= values for values in _keys_of_values()):
+        return "values"
+    return next((kind for key, kind in _OTHER_CHARTS.items() if key in keys), "")
+
+
+def _keys(file: Path) -> set[str]:
+    """Keys at the top of a YAML file, which may be broken."""
+    return {line.partition(":")[0] for line in _start(file, 1 << 20).splitlines() if re.match(r"[A-Za-z]\w*:", line)}
 
 
 def _start(file: Path, size: int) -> str:
@@ -138,23 +162,17 @@ def _check(text: _Text, file: str) -> Iterator[Problem]:
         for problem in check_query(text.text, name=dotted(text.path), file=file, line=text.line, is_ours=False):
             yield _with_whole_text(problem, text)
         return
-    for name, replacement in _replaced().items():
-        if re.search(rf"(?<![\w:]){re.escape(name)}(?![\w:])", text.text):
-            yield Problem(
-                f"{name} does not exist. {replacement.why}",
-                dotted(text.path),
-                file,
-                text.line,
-                _fix(text, name, replacement.use[0]),
-                "promql-replaced",
-            )
+    for name in dict.fromkeys(re.findall(r"(?<![\w:])[A-Za-z_:][\w:]*", text.text)):
+        if replaced := find_replacement(name):
+            closest, replacement = replaced
+            message = f"{name} does not exist. {replacement.why}"
+            yield Problem(message, dotted(text.path), file, text.line, _fix(text, name, closest), "promql-replaced")
 
 
 def _with_whole_text(problem: Problem, text: _Text) -> Problem:
     """The fix as YAML: the whole expression where only a name is wrong, else the advice."""
-    for name, replacement in _replaced().items():
-        if problem.rule == "promql-replaced" and f"{name} does not exist" in problem.message:
-            return replace(problem, fix=_fix(text, name, replacement.use[0]))
+    if problem.rule == "promql-replaced" and (absent := re.search(r"([\w:]+) does not exist\.", problem.message)):
+        return replace(problem, fix=_fix(text, absent[1], problem.fix_text))
     if problem.rule == "promql-metric" and (wrong := re.search(r"does not have ([\w:]+);", problem.message)):
         return replace(problem, fix=_fix(text, wrong[1], problem.fix_text))
     return replace(problem, fix=Fix.advice(problem.fix_text))
@@ -162,8 +180,3 @@ def _with_whole_text(problem: Problem, text: _Text) -> Problem:
 
 def _fix(text: _Text, name: str, use: str) -> Fix:
     return Fix(dotted(text.path), re.sub(rf"(?<![\w:]){re.escape(name)}(?![\w:])", use, text.text))
-
-
-@cache
-def _replaced() -> dict[str, Replacement]:
-    return {name: found for exporter in load_exporters().values() for name, found in exporter.absent.items()}
