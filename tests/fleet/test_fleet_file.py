@@ -2,6 +2,7 @@
 
 import pytest
 
+from rayhelm.errors import Fix
 from shared.small_fleet import SMALL, problems, read, the_problem
 
 
@@ -209,6 +210,17 @@ def test_fix_is_yaml_with_a_value() -> None:
     clusters = "clusters: {main: {apiServer: {cidrs: 10.0.0.1/32}}}\n"
     assert str(the_problem(SMALL + clusters).fix) == "cidrs: [10.0.0.1/32]"
     assert str(the_problem(SMALL.replace("nodes: 2", "nodes: two")).fix).startswith("nodes: 4   # ")
+
+
+@pytest.mark.parametrize(
+    ("node", "reserved", "key"),
+    [("cpusPerNode: 8", "cpus: 8", "cpus"), ("memoryPerNode: 64GiB", "memory: 80GiB", "memory")],
+)
+def test_daemon_sets_that_take_the_whole_node_are_refused(node: str, reserved: str, key: str) -> None:
+    found = the_problem(SMALL.replace("nodes: 2", f"nodes: 2, {node}, daemonSets: {{{reserved}}}"))
+    assert found.path == f"pools.gpu.daemonSets.{key}"
+    assert isinstance(found.fix, Fix)
+    assert found.fix.is_removal
 
 
 def test_problems_are_reported_together_by_line() -> None:

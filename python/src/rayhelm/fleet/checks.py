@@ -62,6 +62,7 @@ def _clusters(fleet: Fleet, document: Document) -> Iterator[Problem]:
 def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, pool in fleet.pools.items():
         path = ("pools", name)
+        yield from _daemon_sets(pool, document, path)
         like = [key for key in ("gpu", "nodes", "gpusPerNode") if key in _keys(document, path)]
         if pool.hosts and like:
             yield document.problem(
@@ -82,6 +83,21 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
         for twice in sorted({host for host in names if names.count(host) > 1}):
             fix = Fix("", _name_once(document.value((*path, "hosts")), twice))
             yield document.problem((*path, "hosts"), f"two hosts have the name `{twice}`: names are unique", fix)
+
+
+def _daemon_sets(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
+    """What DaemonSets request is a part of a node."""
+    reserved = pool.daemon_sets
+    for key, taken, of_node in (
+        ("cpus", reserved.cpus, pool.cpus_per_node),
+        ("memory", reserved.memory or 0, pool.memory_per_node),
+    ):
+        if key in reserved.model_fields_set and of_node is not None and taken >= of_node:
+            yield document.problem(
+                (*path, "daemonSets", key),
+                f"leaves nothing of `{key}PerNode` to the pods of models",
+                Fix.removal("", "for the default; `kubectl describe node` lists what is allocated"),
+            )
 
 
 def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
