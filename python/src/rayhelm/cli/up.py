@@ -78,11 +78,14 @@ def up_command(
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     ray = {name: _render_ray_service(rendered, name, values[name]) for name in values}
     config = merge({name: json.loads(service["spec"]["serveConfigV2"]) for name, service in ray.items()}, port=port)
-    data_path = merge_data_paths(read_data_path(service) for service in ray.values())
+    paths = [read_data_path(service) for service in ray.values()]
+    data_path = merge_data_paths(paths)
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
     behind = select_models(rendered, routes) if gateway else {}
     gateway_models = {name: model.model_dump() for name, model in behind.items()}
     digest = hash_config({**config, "gateway": gateway_models, "data_path": data_path})
+    if any(path != data_path for path in paths):
+        notes.append("the services differ in `serve.dataPath`; one Ray serves them, with the one nearest to `Python`")
     for note in notes:
         warn(note)
     if (endpoint := find_running(digest, state)) and (endpoint.prometheus or not metrics):
