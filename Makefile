@@ -96,7 +96,8 @@ verify-mutations: setup ## check that the tests notice small faults in COMMITS (
 verify-bodies: setup ## compare two million mutated bodies as the gateway and Python read them, and write the result; resumes
 	@PYTHONPATH=tests $(bin)/python -m gateway.verify_bodies
 
-verify-diff: tools ## make random edits of a RayService with the real operator, and write what it did (5 minutes)
+verify-diff: tools ## make all edits of a RayService with the real operator, and random ones, and write what it did (12 minutes)
+	@RAYHELM_VERIFY_DIFF=1 ci/stage "edits" $(bin)/pytest tests/cluster/test_edits.py
 	@RAYHELM_VERIFY_DIFF=1 ci/stage "random edits" $(bin)/pytest tests/cluster/test_random_edits.py
 
 verify-keda: tools ## check that KEDA scales the gateway from a real Prometheus, and write the result (build 7 minutes, once)

@@ -7,7 +7,7 @@ import pytest
 from cluster.kit.charts import CHARTS, PLACE
 from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
-from cluster.kit.releases import Chart, Release, other_than, released
+from cluster.kit.releases import Chart, Release, released
 from cluster.kit.stillness import at_rest, touches
 from cluster.kit.wait import eventually, stays
 from rayhelm.deploy.charts.helm import render
@@ -66,9 +66,9 @@ def test_rollback_reverts_an_edit(release: Release, edit: str) -> None:
     release.becomes_ready()
 
 
-def test_release_can_be_upgraded_by_the_other_helm_and_back(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
-    other = other_than(each_helm)
-    with released(chart, each_helm, cluster) as release:
+def test_release_of_helm_3_can_be_upgraded_by_helm_4_and_back(chart: Chart, cluster: Cluster) -> None:
+    first, other = (Helm.of_major(major, cluster.place.kubeconfig) for major in ("3", "4"))
+    with released(chart, first, cluster) as release:
         before, shown = at_rest(cluster, release.namespace), eventually(release.shows, "what runs")
         release.upgrade(helm=other)
         stays(lambda: touches(cluster, release.namespace) == before, f"Helm {other.major} touches nothing", seconds=5)
@@ -76,15 +76,15 @@ def test_release_can_be_upgraded_by_the_other_helm_and_back(chart: Chart, cluste
         release.upgrade(edited, helm=other)
         eventually(lambda: release.shows() not in (None, shown), f"the edit of Helm {other.major} being seen")
         release.upgrade()
-        eventually(lambda: release.shows() == shown, f"the edit of Helm {each_helm.major} being seen")
+        eventually(lambda: release.shows() == shown, f"the edit of Helm {first.major} being seen")
         release.becomes_ready()
 
 
-def test_install_adopts_the_objects_that_uninstall_keeps(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
-    with released(chart, each_helm, cluster) as release:
+def test_install_adopts_the_objects_that_uninstall_keeps(chart: Chart, cluster: Cluster, helm: Helm) -> None:
+    with released(chart, helm, cluster) as release:
         kept = {name: uid for name, uid in uids(release).items() if name in chart.outlives}
         assert set(kept) == set(chart.outlives)
-        each_helm.uninstall(release.name, release.namespace)
+        helm.uninstall(release.name, release.namespace)
         eventually(lambda: uids(release) == kept, f"{set(kept)} being all that is left", shows=lambda: uids(release))
         release.upgrade()
         release.becomes_ready()

@@ -1,5 +1,5 @@
-"""Each reference fleet as `rayhelm render` writes it: platform, tenants, services and gateways, in their
-own namespaces."""
+"""Reference fleets as `rayhelm render` writes them: platform, tenants, services and gateways, in their own
+namespaces. What the others render differs from these only in their services, which test_fleets.py installs."""
 
 import re
 from collections.abc import Iterator
@@ -8,15 +8,23 @@ import pytest
 
 from cluster.kit.argocd_diff import find_differences
 from cluster.kit.cluster import Cluster, Object
-from cluster.kit.fleets import Fleet
+from cluster.kit.fleets import Fleet, fleet_clusters
 from cluster.kit.references import missing_references
 from cluster.kit.standing import Standing, install_fleet
 from cluster.kit.wait import eventually
 from rayhelm.check.admission.policy import load_chart_policies
 from rayhelm.deploy.render.releases import Release
 
+WHOLE = ("multi-node", "prefill-decode", "shared-gpus", "three-tiers", "two-workstations")
 ANOTHER_POD = {"head": {"tmpSize": "11Gi"}}
 """An edit of values for which KubeRay builds a second cluster."""
+
+
+@pytest.fixture(scope="module", params=[fleet for fleet in fleet_clusters() if fleet.name in WHOLE], ids=str)
+def fleet(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Fleet]:
+    found: Fleet = request.param
+    with cluster.machines(found.machines()):
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def path(served: Served, request: pytest.FixtureRequest) -> str:
 
 def find_metrics(state: EndpointState) -> str:
     """The address at which Ray exports metrics."""
-    words = [word for process in processes.list_members(state.run) for word in process.cmdline()]
+    words = [word for process in processes.list_members(state.run) for word in processes.read_command(process)]
     return f"http://127.0.0.1:{words[words.index('--metrics-export-port') + 1]}"
 
 
