@@ -92,7 +92,7 @@ def test_render_writes_only_files_that_differ(rayhelm: Rayhelm, fleet: Path, tmp
     first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     assert (first.code, second.code) == (0, 0)
-    assert first.out.count("written") == second.out.count("current") == 5
+    assert first.out.count("written") == second.out.count("current") == 6
     assert "no `revision`" in first.err
     assert yaml.safe_load((tmp_path / "out/ray-service/llama-8b.yaml").read_text())["workerGroups"]
 

@@ -41,7 +41,7 @@ def names(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-BASE = {"fleet.yaml", MANIFEST, "plan.md", "network.md", "platform/platform.yaml", "gateway/gateway.yaml"}
+BASE = {"fleet.yaml", MANIFEST, "plan.md", "map.svg", "network.md", "platform/platform.yaml", "gateway/gateway.yaml"}
 
 
 def test_render_lists_its_files_in_the_manifest(folder: Path, render: Render) -> None:
@@ -232,8 +232,9 @@ def test_render_refuses_a_broken_manifest(folder: Path, render: Render, text: st
 
 
 def test_render_as_json_lists_each_file(folder: Path, render: Render) -> None:
-    written = ("plan.md", "network.md", "platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
-    files = [str(folder / name) for name in written]
+    pages = ("plan.md", "map.svg", "network.md")
+    releases = ("platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
+    files = [str(folder / name) for name in (*pages, *releases)]
     checked = render("--check", "--format", "json")
     assert checked.code == 1
     assert json.loads(checked.out)["stale"] == files
@@ -242,7 +243,7 @@ def test_render_as_json_lists_each_file(folder: Path, render: Render) -> None:
     assert (first["written"], first["current"], first["stale"], first["kept"]) == (files, [], [], [])
     assert "no `revision`" in first["warnings"][0]
     rename_model(folder)
-    assert json.loads(render("--format", "json").out)["removed"] == files[3:4]
+    assert json.loads(render("--format", "json").out)["removed"] == files[4:5]
 
 
 def test_render_reports_a_folder_without_write_permission(

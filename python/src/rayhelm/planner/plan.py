@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.facts.closed import Closed
 from rayhelm.facts.tasks import Task
 from rayhelm.planner.autoscaling import AutoscalingPlan
+from rayhelm.planner.pool_use import NodeGroup, PoolUse
 from rayhelm.planner.reason import Reason
 from rayhelm.planner.service_pods import ClaimPlan, WorkerPlan
 from rayhelm.planner.shape import ReplicaShape
@@ -17,6 +18,7 @@ __all__ = [
     "Estimate",
     "GatewayPlan",
     "ModelPlan",
+    "NodeGroup",
     "OverridePlan",
     "Plan",
     "PoolUse",
@@ -315,24 +317,6 @@ class GatewayPlan(Closed):
     """Gateways of other clusters, by cluster."""
     spill_above: dict[str, int] = {}
     """Requests in flight per pod from which on further ones are forwarded, by served model name."""
-
-
-class PoolUse(Closed):
-    """GPUs of a pool, and how many of them the plan uses."""
-
-    cluster: str
-    gpu: str
-    gpus: int
-    used: float
-    network: str
-    sharing: str = ""
-    """Partitioning of its GPUs, as text."""
-    mig: dict[str, int] = {}
-    """MIG instances of each GPU, by profile."""
-    time_slices: int = 0
-    """Time slices of each GPU; 0 if it is whole or has MIG instances."""
-    gpu_resources: dict[str, int]
-    """Allocatable GPUs by extended resource (`nvidia.com/mig-3g.40gb`)."""
 
 
 class OverridePlan(Closed):

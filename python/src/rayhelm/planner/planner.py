@@ -1,6 +1,6 @@
 """Plan a fleet: resolve its models, place them, and describe the result with its reasons."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError, Problem
@@ -38,7 +38,7 @@ from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.placement.shared_nodes import check_hosts
-from rayhelm.planner.plan import Plan, PoolUse
+from rayhelm.planner.plan import NodeGroup, Plan, PoolUse
 from rayhelm.planner.start_checks import check_output_bounds, check_quantization
 from rayhelm.planner.stated_model import check_architecture, find_stated_model
 
@@ -201,4 +201,14 @@ def _use(inventory: PoolInventory) -> PoolUse:
         mig=dict(inventory.partitioning.layout) if inventory.partitioning else {},
         time_slices=inventory.partitioning.slices if inventory.partitioning else 0,
         gpu_resources=inventory.gpu_resources,
+        nodes=tuple(_group_nodes(inventory)),
     )
+
+
+def _group_nodes(inventory: PoolInventory) -> Iterator[NodeGroup]:
+    """Yield each host of a pool of unlike hosts, and else all nodes together, by part of their GPUs."""
+    for gpu, alike in inventory.hosts_by_gpu.items():
+        memory = alike[0].gpu.usable_gib
+        named = [(host.name, 1, host.gpu_count) for host in alike]
+        for name, nodes, count in [("", len(alike), alike[0].gpu_count)] if inventory.is_uniform else named:
+            yield NodeGroup(name=name, nodes=nodes, gpu=gpu, gpus=count, memory_gib=memory)

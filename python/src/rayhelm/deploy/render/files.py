@@ -1,6 +1,7 @@
 """Build the files of `rayhelm render` as text by path. Pure: this module writes nothing.
 
 <fleet>/plan.md                            the plan, for review
+<fleet>/map.svg                            the nodes and what is in the memory of their GPUs, for review
 <fleet>/shapes.svg                         chart of other shapes, with `review.alternatives`
 <fleet>/network.md                         allowed connections, for review
 <fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 CHART = "ray-service"
+MAP = "map.svg"
+"""Nodes and GPUs, which plan.md shows."""
 SHAPES = "shapes.svg"
 """Chart of the alternatives, which plan.md shows."""
 
@@ -84,12 +87,14 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
 
 def build_files(rendered: Rendered) -> dict[str, str]:
     """Return the text of each file, by its path below the fleet's folder."""
+    from rayhelm.deploy.render.fleet_map import draw_fleet_map
     from rayhelm.deploy.render.network_page import build_network_page
     from rayhelm.deploy.render.plan_page import plan_page
 
     found, chart = _draw_alternatives(rendered)
     pages = {
         "plan.md": plan_page(rendered.plan, rendered.tenants, found),
+        MAP: draw_fleet_map(rendered.plan),
         "network.md": build_network_page(rendered.plan.fleet, rendered.releases),
     }
     return pages | {
