@@ -1,6 +1,6 @@
 """Conditions of alerts that no other module has: what a rule compares with a limit, or with what ought to be."""
 
-from rayhelm.observe.queries import blocks, kubernetes
+from rayhelm.observe.queries import blocks, gateway, kubernetes
 from rayhelm.observe.queries.labels import (
     CLUSTER,
     DEPLOYMENT,
@@ -158,11 +158,8 @@ def used_object_quota(scope: Scope, by: By = (*NAMESPACE, "resourcequota", "reso
 def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: int = 20) -> str:
     """Share of the requests that the gateway sent again, to the same or another endpoint. No data with fewer than
     `least` requests in the window."""
-    again = " + ".join(
-        blocks.increase(name, scope, window, by=by)
-        for name in ("haproxy_backend_retry_warnings_total", "haproxy_backend_redispatch_warnings_total")
-    )
-    return f"({again}) / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
+    again = gateway.retries(scope, window, by=by)
+    return f"{again} / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
 
 
 @query(unit="ratio", idle="no data")

@@ -118,19 +118,20 @@ def certificate_lifetime(scope: Scope, by: By = (*GATEWAY, "secret")) -> str:
 
 @query(unit="count", idle="value")
 def retries(scope: Scope, window: str = WINDOW, by: By = VERSION) -> str:
-    """Retries in the window, on the same endpoint or another one."""
-    again = blocks.increase("haproxy_backend_retry_warnings_total", scope, window, by=by)
-    return f"{again} + {blocks.increase('haproxy_backend_redispatch_warnings_total', scope, window, by=by)}"
+    """Retries in the window, on the same endpoint or another one. HAProxy counts one after a refused connection as a
+    redispatch, and one after a lost request as a retry and a redispatch: the larger counter has all of them once."""
+    again, elsewhere = (
+        blocks.increase(f"haproxy_backend_{name}_warnings_total", scope, window, by=(*VERSION, "pod"))
+        for name in ("retry", "redispatch")
+    )
+    return blocks.aggregate("sum", f"({again} >= {elsewhere}) or {elsewhere}", by)
 
 
 @query(unit="ratio", idle="no data")
 def retry_ratio(scope: Scope, window: str = WINDOW, by: By = VERSION) -> str:
     """Retries per forwarded request."""
-    again = blocks.rate("haproxy_backend_retry_warnings_total", scope, window, by=by)
-    other = blocks.rate("haproxy_backend_redispatch_warnings_total", scope, window, by=by)
-    return blocks.ratio(
-        f"({again} + {other})", blocks.rate("haproxy_backend_http_requests_total", scope, window, by=by)
-    )
+    again = retries(scope, window, by=by)
+    return blocks.ratio(again, blocks.increase("haproxy_backend_http_requests_total", scope, window, by=by))
 
 
 @query(unit="count", idle="value")

@@ -23,6 +23,7 @@ __all__ = [
     "secret_exists",
     "service_not_ready",
     "service_upgrading",
+    "unissued_certificates",
     "unschedulable_pods",
     "volume_usage",
     "waiting_containers",
@@ -96,9 +97,16 @@ def failed_jobs(scope: Scope, by: By = (*NAMESPACE, "job_name")) -> str:
 
 @query(unit="seconds", idle="value")
 def certificate_lifetime(scope: Scope, by: By = (*NAMESPACE, "name")) -> str:
-    """Time until a certificate expires."""
+    """Time until a certificate expires. No data for one that was never issued: cert-manager then reports 0."""
     end = blocks.gauge("certmanager_certificate_expiration_timestamp_seconds", scope, by=by, operator="min")
-    return f"{end} - time()"
+    return f"({end} > 0) - time()"
+
+
+@query(unit="state", idle="no data")
+def unissued_certificates(scope: Scope, by: By = (*NAMESPACE, "name")) -> str:
+    """Certificates that cert-manager has never issued."""
+    end = blocks.gauge("certmanager_certificate_expiration_timestamp_seconds", scope, by=by, operator="max")
+    return f"{end} == 0"
 
 
 @query(unit="seconds", idle="value")
