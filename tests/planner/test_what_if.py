@@ -56,6 +56,10 @@ def test_more_traffic_needs_more_replicas() -> None:
     assert change("traffic=8x").models["chat"].replicas > change("traffic=1x").models["chat"].replicas
 
 
+def test_stricter_objective_needs_more_gpus() -> None:
+    assert change("chat.tpot=12ms").models["chat"].gpus > change("chat.tpot=200ms").models["chat"].gpus
+
+
 def test_change_of_one_model_leaves_the_others() -> None:
     found = change("chat.source=Qwen/Qwen3-32B-FP8")
     assert found.models["chat"].source == "Qwen/Qwen3-32B-FP8"

@@ -43,7 +43,7 @@ def plan_command(
             "--what-if",
             metavar="CHANGES",
             help="Compare the plan with one of a changed fleet, in one table: `traffic=2x,gpu=H200-SXM-141GB`. Keys:"
-            " traffic, source, maxNumSeqs, gpu, nodes, price; NAME.KEY changes one model or pool.",
+            " traffic, ttft, tpot, source, maxNumSeqs, gpu, nodes, price; NAME.KEY changes one model or pool.",
         ),
     ] = None,
     alternatives: Annotated[
@@ -52,6 +52,17 @@ def plan_command(
             "--alternatives",
             help="List cheaper and safer shapes of each model, with price and saving: a quantized checkpoint, more"
             " sequences, another GPU or pool, a shared GPU, spot nodes, replicas on two pools, one more replica.",
+        ),
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write the plan as a page for a browser, with a map of the GPUs."),
+    ] = None,
+    open_page: Annotated[
+        bool,
+        typer.Option(
+            "--open",
+            help="Show that page in a browser, with fields that change traffic, objectives, GPUs and nodes, until ctrl-C.",
         ),
     ] = False,
 ) -> None:
@@ -69,6 +80,14 @@ def plan_command(
     from rayhelm.planner.planner import plan_fleet
 
     loaded = load_fleet(find_fleet_file(fleet), measured)
+    if open_page or page:
+        from rayhelm.cli.plan_page import show_page, write_page
+
+        if page:
+            write_page(loaded, what_if, page)
+        if open_page:
+            show_page(loaded)
+        return
     if what_if is not None:
         print_comparison(loaded, what_if, format)
         return

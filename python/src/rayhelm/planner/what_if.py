@@ -1,4 +1,4 @@
-"""FleetChange a fleet for a comparison: other traffic, GPUs or settings, without an edit of its file."""
+"""Change a fleet for a comparison: other traffic, GPUs or settings, without an edit of its file."""
 
 import copy
 import re
@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
 from rayhelm.facts import load_catalog
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.fleet.nearest import nearest
+from rayhelm.fleet.units import Duration
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 
@@ -123,6 +126,17 @@ def _change_traffic(model: Section, value: str) -> None:
         traffic["requestsPerSecond"] = float(traffic["requestsPerSecond"]) * factor
 
 
+def _change_objective(key: str) -> Callable[[Section, str], None]:
+    def change(model: Section, value: str) -> None:
+        try:
+            TypeAdapter(Duration).validate_python(value)
+        except ValueError:
+            raise ValueError("a duration with its unit is allowed, such as 500ms or 2s") from None
+        model["slo"] = {**(model.get("slo") or {}), key: value}
+
+    return change
+
+
 def _change_source(model: Section, value: str) -> None:
     try:
         model["source"] = load_catalog().model(value).id
@@ -189,6 +203,8 @@ def _describe(error: FleetError) -> str:
 
 _KEYS: Mapping[str, _Key] = {
     "traffic": _Key("models", "traffic=2x", "factor on requests per second", _change_traffic),
+    "ttft": _Key("models", "ttft=500ms", "objective of the time to first token", _change_objective("ttft")),
+    "tpot": _Key("models", "tpot=40ms", "objective of the time per output token", _change_objective("tpot")),
     "source": _Key("models", "source=Qwen/Qwen3-32B-FP8", "another checkpoint of the catalog", _change_source),
     "maxNumSeqs": _Key("models", "maxNumSeqs=512", "max_num_seqs of the engine", _change_sequences),
     "gpu": _Key("pools", "gpu=H200-SXM-141GB", "another GPU at the price of the catalog", _change_gpu),
