@@ -1,4 +1,4 @@
-"""The page of `rayhelm plan --page`, and the server of `--open`: only this computer reaches it, and it writes nothing."""
+"""The page of `rayhelm plan --page`, and the server of `--open`, which only this computer reaches."""
 
 import webbrowser
 from collections.abc import Iterator, Mapping

@@ -53,7 +53,7 @@ def _list_rows(now: Plan, then: Plan | None) -> Iterator[dict[str, object]]:
         yield {
             "name": name,
             "cells": [(cell, old if cell != old else "") for cell, old in zip(cells, before, strict=True)],
-            "reasons": [reason for reason in model.reasons],
+            "reasons": list(model.reasons),
         }
 
 
@@ -75,7 +75,7 @@ def _format_interval(seconds: float | None, interval: tuple[float, float] | None
     if seconds is None:
         return "-"
     low, high = (f"{each * 1000:.3g}" for each in interval or (seconds, seconds))
-    return f"{seconds * 1000:.3g} ms ({low}–{high})" if interval else f"{seconds * 1000:.3g} ms"
+    return f"{seconds * 1000:.3g} ms ({low} to {high})" if interval else f"{seconds * 1000:.3g} ms"
 
 
 def _format_price(price: float | None) -> str:
