@@ -62,7 +62,7 @@ def plan_command(
         bool,
         typer.Option(
             "--open",
-            help="Show that page in a browser until ctrl-C, with fields for traffic, objectives, nodes, GPUs and prices.",
+            help="Show that page in a browser, with fields for traffic, objectives, nodes, GPUs and prices.",
         ),
     ] = False,
 ) -> None:
