@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: PlanServer
 
     def do_GET(self) -> None:
-        # A page of another site that resolves its name to this computer has its own name in the header.
+        # A foreign page whose name resolves to this computer has its own name in the header.
         if self.headers.get("Host") not in {f"{host}:{self.server.server_port}" for host in ("127.0.0.1", "localhost")}:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
