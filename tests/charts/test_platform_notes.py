@@ -105,3 +105,10 @@ def test_notes_have_the_command_for_an_existing_adapter(notes: Any) -> None:
 def test_notes_name_the_configmap_of_scrape_configurations(notes: Any) -> None:
     gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
     assert "ConfigMap platform-scrape" in notes({"metrics": {**gateway, "scraping": {"kind": "ConfigMap"}}})
+
+
+def test_notes_say_how_many_policies_refuse_objects_and_which_only_warn(notes: Any) -> None:
+    assert "21 admission policies refuse objects in all namespaces but kube-system, gpu-operator" in notes()
+    said = notes({"policies": {"imageSource": {"action": "Warn", "reason": "a trial"}}})
+    assert "20 admission policies" in said
+    assert "Only warnings: imageSource." in said
