@@ -92,3 +92,7 @@ def test_custom_application_names_its_deployment(tmp_path: Path) -> None:
     rules = rules_of(fleet_with(tmp_path, "homelab", PROMETHEUS))
     assert rules.models["tts"].deployment
     assert rules.models["llm"].deployment == ""
+
+
+def test_rules_know_the_namespace_of_redis() -> None:
+    assert rules_of(VALUES / "multi-node/fleet.yaml").redis_namespaces == ["assistants-state", "research-state"]

@@ -22,10 +22,11 @@ __all__ = ["Objects", "check_command", "read_objects"]
 
 OF_OPERATORS = {
     "prometheus": "prometheuses",
+    "horizontalpodautoscaler": "horizontalpodautoscalers",
     **{kind: f"{kind}s" for kind in ("prometheusrule", "podmonitor", "scrapeconfig")},
     **{kind: f"{kind}s" for kind in ("certificate", "certificaterequest", "order", "challenge")},
 }
-"""Kinds of the Prometheus Operator and of cert-manager, with their plurals. All have a namespace."""
+"""Kinds that the recording lacks: of autoscaling, the Prometheus Operator and cert-manager, with their plurals. All have a namespace."""
 FOREIGN_SELECTORS = {
     "app.kubernetes.io/name=kuberay-operator": "chart kuberay-operator: Deployment and pods",
     "app.kubernetes.io/name=prometheus": "the Prometheus Operator: pods of a Prometheus",

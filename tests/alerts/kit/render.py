@@ -29,6 +29,7 @@ VALUES: Object = {
         },
         "gpuPrices": {"chat": {"gpu": 2.5}},
         "keysSecrets": {"apps": {"namespace": "gateway", "secretName": "gateway-keys-apps"}},
+        "redisNamespaces": ["ray-state"],
     },
 }
 

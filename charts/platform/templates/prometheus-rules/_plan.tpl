@@ -14,6 +14,9 @@
 {{- range $tenant, $keys := $v.prometheusRules.keysSecrets }}
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:gateway_keys_secret" "value" 1 "labels" (dict "namespace" $keys.namespace "secret" $keys.secretName "tenant" $tenant)) | fromJson) }}
 {{- end }}
+{{- range $v.prometheusRules.redisNamespaces }}
+{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:redis_info" "value" 1 "labels" (dict "namespace" .)) | fromJson) }}
+{{- end }}
 {{- range $service, $groups := $v.prometheusRules.gpuPrices }}
 {{- $namespace := (get $v.metrics.services $service).namespace }}
 {{- range $group, $price := $groups }}

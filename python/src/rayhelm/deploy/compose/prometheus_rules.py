@@ -1,6 +1,6 @@
 """From a plan to the rules of Prometheus in one cluster: objectives, plan and prices of each model. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rayhelm.deploy.compose.gpu_units import list_gpu_units
 from rayhelm.deploy.compose.release_names import GATEWAY
@@ -40,6 +40,7 @@ def build_prometheus_rules(
         models={name: _model(model, plan, fleet, services) for name, model in models.items()},
         gpu_prices=_list_prices({model.service for model in models.values()}, plan, fleet, load_catalog()),
         keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
+        redis_namespaces=_list_redis_namespaces(services[model.service] for model in models.values()),
     )
 
 
@@ -92,6 +93,11 @@ def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef
         tenant: KeysSecretRef(namespace=gateway.namespace, secret_name=fleet.keys_of(tenant))
         for tenant in gateway.tenants
     }
+
+
+def _list_redis_namespaces(services: Iterable[RayServiceValues]) -> list[str]:
+    """Namespaces of Redis in this cluster."""
+    return sorted({namespace for each in services if (namespace := each.network_policy.redis.peer.namespace)})
 
 
 def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:

@@ -25,6 +25,7 @@ __all__ = [
     "finished_requests",
     "forwarded_share",
     "free_gpus",
+    "full_gateways",
     "gateway_repeats",
     "key_age",
     "limited_share",
@@ -32,6 +33,8 @@ __all__ = [
     "outdated_certificate",
     "processed_tokens",
     "ready_gateway_pods",
+    "ready_operators",
+    "redis_without_pods",
     "scaled_to_zero",
     "scraped_gateways",
     "scraped_services",
@@ -142,6 +145,39 @@ def ready_gateway_pods(scope: Scope) -> str:
     pods = blocks.gauge("kube_deployment_status_replicas_available", scope, by=(*NAMESPACE, "deployment"))
     named = f'label_replace({pods}, "{GATEWAY_LABEL}", "$1", "deployment", "(.+)")'
     return f"{named} and on (cluster, namespace, {GATEWAY_LABEL}) {blocks.vector('rayhelm:gateway_info', scope)}"
+
+
+@query(unit="replicas", idle="no data")
+def full_gateways(scope: Scope) -> str:
+    """Pods of each gateway whose autoscaler is at its maximum, if it may have fewer. KEDA puts `keda-hpa-` in front of
+    the name of its autoscaler."""
+    scaler = (*NAMESPACE, "horizontalpodautoscaler")
+    pods, least, most = (
+        blocks.gauge(f"kube_horizontalpodautoscaler_{name}_replicas", scope, by=scaler)
+        for name in ("status_current", "spec_min", "spec_max")
+    )
+    full = f"{pods} >= {most} and {most} > {least}"
+    named = f'label_replace({full}, "{GATEWAY_LABEL}", "$1", "horizontalpodautoscaler", "(?:keda-hpa-)?(.+)")'
+    return f"{named} and on (cluster, namespace, {GATEWAY_LABEL}) {blocks.vector('rayhelm:gateway_info', scope)}"
+
+
+@query(unit="count", idle="value")
+def ready_operators(scope: Scope, by: By = (*NAMESPACE, "deployment")) -> str:
+    """Available pods of each KubeRay operator."""
+    named = 'deployment=~"(.+-)?kuberay-operator"'
+    return blocks.gauge("kube_deployment_status_replicas_available", scope, named, by=by)
+
+
+@query(unit="state", idle="no data")
+def redis_without_pods(scope: Scope) -> str:
+    """Namespaces of the Redis that keeps the state of Ray heads in which no pod is ready. No data if kube-state-metrics
+    is not scraped."""
+    ready = blocks.gauge("kube_pod_status_ready", scope, 'condition="true"', by=NAMESPACE)
+    listed = f"{blocks.aggregate('count', ready, CLUSTER)} > 0"
+    return (
+        f"{blocks.vector('rayhelm:redis_info', scope)} unless on (cluster, namespace) ({ready} > 0) "
+        f"and on (cluster) ({listed})"
+    )
 
 
 @query(unit="ratio", idle="value")

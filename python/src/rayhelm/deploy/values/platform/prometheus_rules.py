@@ -131,3 +131,5 @@ class PrometheusRules(Values):
     out. The unit is a whole GPU, a MIG instance or a time slice, as Ray counts GPUs."""
     keys_secrets: dict[Name, KeysSecretRef] = {}
     """Secrets with API keys, by tenant. An alert fires if one is missing."""
+    redis_namespaces: list[Name] = []
+    """Namespaces with the Redis that keeps the state of Ray heads. An alert fires if no pod of one is ready."""
