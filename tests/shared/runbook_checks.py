@@ -26,7 +26,7 @@ OF_OPERATORS = {
     **{kind: f"{kind}s" for kind in ("prometheusrule", "podmonitor", "scrapeconfig")},
     **{kind: f"{kind}s" for kind in ("certificate", "certificaterequest", "order", "challenge")},
 }
-"""Kinds that the recording lacks: of autoscaling, the Prometheus Operator and cert-manager, with their plurals. All have a namespace."""
+"""Kinds that the recording lacks, of autoscaling and two operators, with their plurals. All have a namespace."""
 FOREIGN_SELECTORS = {
     "app.kubernetes.io/name=kuberay-operator": "chart kuberay-operator: Deployment and pods",
     "app.kubernetes.io/name=prometheus": "the Prometheus Operator: pods of a Prometheus",
