@@ -5,7 +5,7 @@ import pytest
 
 from rayhelm.errors import FleetError
 from shared.apply_fix import check_fixes
-from shared.fleets import plan
+from shared.fleets import plan, refused
 
 FLEET = """
 fleet: test
@@ -67,3 +67,13 @@ def test_bfloat16_goes_to_the_pool_that_computes_in_it() -> None:
     old, new = (f"{{gpu: {gpu}, nodes: 1, nodeSelector: {{kind: {gpu}}}}}" for gpu in ("T4-16GB", "L4-24GB"))
     pools = f"old: {old}, new: {new}"
     assert plan(write(engine="{dtype: bfloat16}", pools=pools)).models["chat"].pool == "new"
+
+
+def test_draft_model_of_the_hub_that_nothing_downloads_is_refused() -> None:
+    config = "{model: Qwen/Qwen3-0.6B, num_speculative_tokens: 3}"
+    model = f"{{source: Qwen/Qwen3-8B, context: 4096, engine: {{speculative_config: {config}}}}}"
+    problem = refused("{gpu: L4-24GB, nodes: 2}", model)
+    assert "the Job downloads `source` only" in problem.message
+    assert problem.fix.value == {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}
+    draft = "models: {draft: {source: Qwen/Qwen3-0.6B, context: 4096, service: model}, model: "
+    assert plan(f"fleet: a\npools: {{gpu: {{gpu: L4-24GB, nodes: 2}}}}\n{draft}{model}}}\n")

@@ -137,7 +137,7 @@ def test_ingress_without_tls_is_refused() -> None:
         ("{cidrs: [10.0.0.0/8]}", ".secrets", "missing", "secrets: [ai-tls]"),
         ("{secrets: [a, b, a], cidrs: [10.0.0.0/8]}", ".secrets", "`a` is listed twice", "secrets: [a, b]"),
         ("{secrets: [a..b], cidrs: [10.0.0.0/8]}", ".secrets[0]", "`a..b`", "secrets: ["),
-        ("{secrets: [a], cidrs: [10.0.0.1/8]}", ".cidrs[0]", "is not a CIDR", "cidrs: [10.0.0.1/32]"),
+        ("{secrets: [a], cidrs: [10.0.0.1/8]}", ".cidrs[0]", "is not a CIDR", "cidrs: [10.0.0.0/8]"),
     ],
 )
 def test_wrong_tls_of_the_gateway_is_refused(tls: str, field: str, why: str, fix: str) -> None:

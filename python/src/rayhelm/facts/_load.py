@@ -77,9 +77,13 @@ class CatalogFolder(Generic[Record]):
         for one in found:
             by_entry.setdefault(self.get(spelled[one]).id, spelled[one])
         near = list(by_entry.values())
-        why = "" if near else f"an example; `rayhelm catalog {self._folder.name}` lists all"
-        first, *others = near or [entry.id for entry in self.all()[:3]]
         message = f"unknown {self._label} {shown(name)}"
+        if not near:
+            why = f"an example; `rayhelm catalog {self._folder.name}` lists all"
+            near = [entry.id for entry in self.all()[:3]]
+        else:
+            why = f"the nearest name; `rayhelm catalog {self._folder.name}` lists all"
+        first, *others = near
         return Problem(message, fix=Fix(value=first, why=why), alternatives=tuple(Fix(value=other) for other in others))
 
 

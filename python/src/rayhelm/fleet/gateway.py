@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rayhelm.errors import Fix
 from rayhelm.fleet.base import ListOf, Record, Refusal
+from rayhelm.fleet.ingress_annotations import build_nginx_ingress
 from rayhelm.fleet.labels import LabelKey
 from rayhelm.fleet.models import Replicas
 from rayhelm.fleet.names import DnsName, Name, SecretName
@@ -15,7 +16,7 @@ from rayhelm.fleet.remotes import Remote
 
 __all__ = ["Gateway"]
 
-_ROUTE = Fix("ingress", {"className": "nginx", "tlsSecret": "ai-tls"}, "or `httpRoute` for the Gateway API, or `tls`")
+_ROUTE = Fix("ingress", build_nginx_ingress(), "or `httpRoute` for the Gateway API, or `tls`")
 
 
 class Ingress(Record):
@@ -146,6 +147,7 @@ class Gateway(Record):
     def _check_replicas(self) -> Self:
         if isinstance(self.replicas, Replicas) and not self.replicas.min:
             raise Refusal(
-                "`replicas.min` is 0; a gateway needs a pod", Fix("replicas", {"min": 1, "max": self.replicas.max})
+                "`replicas.min` is 0; a gateway needs a pod",
+                Fix("replicas", {"min": 1, "max": self.replicas.max}, "the least"),
             )
         return self

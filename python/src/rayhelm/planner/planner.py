@@ -15,6 +15,7 @@ from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.problems import problem_at
+from rayhelm.planner.access.exposure import warn_exposure, warn_open_cidrs
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
 from rayhelm.planner.access.ingress import check_reachable
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
@@ -39,7 +40,7 @@ from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.placement.shared_nodes import check_hosts
 from rayhelm.planner.plan import NodeGroup, Plan, PoolUse
-from rayhelm.planner.start_checks import check_output_bounds, check_quantization
+from rayhelm.planner.start_checks import check_draft_model, check_output_bounds, check_quantization
 from rayhelm.planner.stated_model import check_architecture, find_stated_model
 
 __all__ = ["plan_fleet", "resolve_model_specs"]
@@ -103,6 +104,8 @@ def _build_plan(
             *warn_missing_images(plans, fleet),
             *warn_gated_models(model_specs, plans, fleet),
             *warn_access(plans, gateways, fleet),
+            *warn_exposure(gateways, fleet),
+            *warn_open_cidrs(fleet),
             *warn_unused_overrides(plans, gateways, fleet),
             *warn_old_kubernetes(fleet),
         ),
@@ -134,6 +137,7 @@ def resolve_model_specs(loaded: LoadedFleet, facts: Catalog) -> list[ResolvedMod
             continue
         problems += _check_model(name, spec, model)
         problems += check_quantization(name, spec, model)
+        problems += check_draft_model(name, loaded.fleet)
         problems += check_architecture(name, spec, model, loaded.folder, facts)
         service = loaded.fleet.service_of(name)
         is_shared = len(loaded.fleet.models_of(service)) > 1
@@ -186,7 +190,7 @@ def _check_model(name: str, spec: ModelSpec, model: Checkpoint) -> Iterable[Prob
         yield problem_at(
             (*path, "parallelism", "layers"),
             f"{'+'.join(map(str, layers))} are {sum(layers)} layers, and {model.id} has {model.layers}",
-            Fix(value=list(even)),
+            Fix(value=list(even), why="even, as far as they can be"),
         )
 
 

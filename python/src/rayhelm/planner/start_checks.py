@@ -1,4 +1,4 @@
-"""Settings that vLLM refuses: a quantization that the checkpoint does not have, and responses above the context."""
+"""Settings with which vLLM does not start, or refuses what the gateway lets through."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,9 +8,10 @@ from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.problems import problem_at
+from rayhelm.fleet.sources import is_hub_id
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 
-__all__ = ["check_output_bounds", "check_quantization"]
+__all__ = ["check_draft_model", "check_output_bounds", "check_quantization"]
 
 _READERS = {
     "awq": "awq",
@@ -38,6 +39,28 @@ def check_quantization(name: str, spec: ModelSpec, model: Checkpoint) -> Iterato
         ("models", name, "engine", "quantization"),
         f"is `{pinned}`, and the weights of {model.id} are {method}: vLLM refuses it",
         Fix.removal("", "vLLM reads the quantization from the checkpoint"),
+    )
+
+
+def check_draft_model(name: str, fleet: Fleet) -> Iterator[Problem]:
+    """Yield a draft model of the hub that nothing downloads: the pods of a service have no access to the hub."""
+    config, service = fleet.models[name].engine.get("speculative_config"), fleet.service_of(name)
+    if not isinstance(config, dict) or not is_hub_id(draft := str(config.get("model"))):
+        return
+    declared = fleet.services.get(service)
+    weights = declared.values.get("weights") if declared else None
+    if isinstance(weights, dict) and weights.get("offline") is False:
+        return
+    if draft in {fleet.models[other].source for other in fleet.models_of(service)}:
+        return
+    tokens = config.get("num_speculative_tokens") or 4
+    lookup = {"method": "ngram", "num_speculative_tokens": tokens, "prompt_lookup_max": 4}
+    online = {"offline": False, "onlineReason": f"workers read the draft model {draft} from the hub"}
+    yield problem_at(
+        ("models", name, "engine", "speculative_config"),
+        f"`model` is {draft}, and the Job downloads `source` only: the pods have no access to the hub",
+        Fix(value=lookup, why="drafts from the prompt, without a model; or `model`: a folder in the container"),
+        alternatives=[Fix(f"/services.{service}.values.weights", online, "if the cluster may reach the hub")],
     )
 
 

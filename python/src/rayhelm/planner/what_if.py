@@ -195,7 +195,7 @@ def _change_price(pool: Section, value: str) -> None:
 def _describe(error: FleetError) -> str:
     """Return the problem with the near names; an example, which is marked by its reason, if no name is near."""
     (problem, *_) = error.problems
-    if isinstance(problem.fix, Fix) and problem.fix.why:
+    if isinstance(problem.fix, Fix) and problem.fix.why.startswith("an example"):
         return f"{problem.message}; {problem.fix.value} is {problem.fix.why}"
     names = [str(fix.value) for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix)]
     return f"{problem.message}; near: {', '.join(names)}" if names else problem.message

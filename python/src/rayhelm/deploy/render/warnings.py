@@ -13,6 +13,7 @@ from rayhelm.deploy.values.gateway.limits import Timeouts
 from rayhelm.deploy.values.ray_service.serve import Serve
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.versions import PinnedImage, versions
+from rayhelm.fleet.ingress_annotations import build_nginx_ingress
 from rayhelm.fleet.labels import FleetImage
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.sources import is_downloaded
@@ -171,8 +172,8 @@ def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
         exposed = {
             **declared,
             "host": "ai.example.com",
-            "ingress": {"className": "nginx", "tlsSecret": "ai-tls"},
-            "allowedClients": [*declared.get("allowedClients", ()), "ingress-nginx"],
+            "ingress": build_nginx_ingress(),
+            "allowedClients": list(dict.fromkeys([*declared.get("allowedClients", ()), "ingress-nginx"])),
         }
         message = (
             f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress, no HTTPRoute and no TLS, so only"

@@ -6,6 +6,7 @@ from rayhelm.facts.engine_arguments import load_uncounted_arguments
 from rayhelm.facts.licenses import find_license
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.planner.explain.prefill_decode import warn_roles
+from rayhelm.planner.explain.unknown_model import read_numbers
 from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
@@ -25,10 +26,8 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
     if not (spec.pools and spec.served_as):  # reported for the first of its `pools`
         yield from _list_source_warnings(spec, model_spec.generates)
     if chosen.tight:
-        yield (
-            "tight: the error of the memory estimate is larger than the margin, so the engine may not start. Lower"
-            " `context` or use a larger GPU"
-        )
+        lever = "Lower `context` or use a larger GPU" if chosen.share == 1 else "Raise `gpuFraction`"
+        yield f"tight: the error of the memory estimate is larger than the margin, so the engine may not start. {lever}"
     if not capacity.meets_slo:
         yield from _list_missed_objectives(chosen)
     if capacity.roles:
@@ -68,8 +67,19 @@ def _list_source_warnings(spec: ModelSpec, generates: bool) -> Iterator[str]:
         yield f"no `revision`: the weights of {spec.source} can change without notice{why}"
     if license := find_license(spec.source):
         yield f"the license of {spec.source} ({license.name}): {license.restriction}"
+    yield from _compare_names(spec)
     if spec.slo.tpot and not generates:
         yield f"`slo.tpot` has no effect: the task `{spec.task}` generates no tokens"
+
+
+def _compare_names(spec: ModelSpec) -> Iterator[str]:
+    """Yield an `architecture` whose name has other sizes than that of weights that cannot be read."""
+    theirs, ours = read_numbers(spec.source), read_numbers(spec.architecture or "")
+    if spec.architecture and theirs and theirs != ours:
+        yield (
+            f"planned as {spec.architecture}, its `architecture`. Sizes or versions in the name of its `source` are"
+            f" others ({', '.join(theirs)}), so the GPUs may be too few"
+        )
 
 
 def list_unknown(chosen: Candidate) -> Iterator[str]:

@@ -35,6 +35,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
         *_explain_name(chosen),
+        *_explain_architecture(chosen),
         _explain_pool(choice),
         *_explain_network(choice),
         *_explain_sharing(chosen),
@@ -64,6 +65,14 @@ def _explain_name(chosen: Candidate) -> Iterator[Reason]:
         shown = model_spec.service if model_spec.service == name else f"{name} in service {model_spec.service}"
         because = f"derived from `{model_spec.name}`, the name that clients send"
         yield Reason(decision="kubernetes_name", chosen=shown, because=because)
+
+
+def _explain_architecture(chosen: Candidate) -> Iterator[Reason]:
+    """Yield the model whose shape the fleet file states for weights that cannot be read."""
+    declared, model = chosen.model_spec.declared, chosen.model_spec.model
+    if declared.architecture:
+        because = f"`architecture` of the fleet file: memory and speed are its own, and {declared.source} was not read"
+        yield Reason(decision="architecture", chosen=model.id, because=because)
 
 
 def choose_routing(chosen: Candidate) -> str:

@@ -10,7 +10,7 @@ from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import is_hub_id
 
-__all__ = ["locate_model"]
+__all__ = ["locate_model", "read_numbers"]
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?[a-z]?|awq|gptq|gguf|nvfp|mxfp|fp(?=\d)|bnb")
 
@@ -26,8 +26,10 @@ def locate_model(problem: Problem, path: tuple[str | int, ...], spec: ModelSpec)
     if problem.file and path[-1] == "source":
         message += ". If it is a path in the container, `architecture` says what is there"
     fixes = [fix for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix) and not fix.is_advice]
-    near = _find_usable([str(fix.value) for fix in fixes if fix.value is not None and not fix.why], spec.task)
-    same = [each for each in near if _read_numbers(each) == _read_numbers(wanted)]
+    near = _find_usable(
+        [str(fix.value) for fix in fixes if fix.value is not None and not fix.why.startswith("an example")], spec.task
+    )
+    same = [each for each in near if read_numbers(each) == read_numbers(wanted)]
     if others := [each for each in near if each not in same]:
         message += f". Similar names, of other models: {', '.join(others)}"
     kept = [Fix(value=each) for each in same] + [fix for fix in fixes if fix.value is None]
@@ -53,6 +55,6 @@ def _find_usable(names: Sequence[str], task: str) -> list[str]:
     return [id for id, model in found.items() if task in model.tasks or get_task(task).is_any_model_allowed]
 
 
-def _read_numbers(name: str) -> list[str]:
+def read_numbers(name: str) -> list[str]:
     """Return version, sizes and quantization in a name: `3.1`, `70b`, `awq`."""
     return sorted(set(_NUMBER.findall(name.rpartition("/")[2].lower())))
