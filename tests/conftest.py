@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
+    parser.getgroup("rayhelm").addoption("--record-refused", action="store_true", help="write refused-fleets.yaml")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -23,6 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if watch := SkipWatch.from_environment(ROOT):
         config.pluginmanager.register(watch)
+    if config.getoption("--record-refused"):
+        from shared.refused_fleets import RefusalLog
+
+        config.pluginmanager.register(RefusalLog())
     if path := config.getoption("--record-completed"):
         config.pluginmanager.register(CompletedLog(Path(path)))
 

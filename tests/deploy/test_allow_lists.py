@@ -6,7 +6,9 @@ import pytest
 import yaml
 
 from rayhelm.deploy.render.files import render_fleet
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
+from rayhelm.fleet.document import read_document
+from shared.apply_fix import apply_fix
 
 FLEET = """\
 fleet: one
@@ -42,9 +44,10 @@ def test_allow_list_that_refuses_our_charts_is_refused(tmp_path: Path, values: s
     (problem,) = caught.value.problems
     assert words in problem.message
     assert problem.line
-    fixed = yaml.safe_load(str(problem.fix))["tenants"]["search"]["values"]
-    assert key in fixed
-    render_fleet(write(tmp_path, yaml.safe_dump(fixed, default_flow_style=True).strip()))
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.path.startswith(f"tenants.search.values.{key}.")
+    path.write_text(yaml.safe_dump(apply_fix(read_document(path), problem.fix)))
+    render_fleet(path)
 
 
 def test_priority_class_with_a_quota_of_its_own_counts_as_allowed(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_node_too_small_for_an_offloaded_cache_is_refused() -> None:
         one(pool, model)
     (problem,) = caught.value.problems
     assert "would have 127 GiB (of the 512 GiB of a node, without 1 for DaemonSets)" in problem.message
-    assert problem.fix == "memoryPerNode: 865GiB"
+    assert problem.fix_text == "memoryPerNode: 865GiB   # with nodes of this memory"
 
 
 def test_worker_without_room_for_its_shared_memory_is_refused() -> None:
@@ -123,7 +123,7 @@ def test_worker_without_room_for_its_shared_memory_is_refused() -> None:
         one("{gpu: L4-24GB, nodes: 1, memoryPerNode: 1KiB}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
     assert "and `/dev/shm` needs 8 GiB" in problem.message
-    assert problem.fix == "memoryPerNode: 9GiB"
+    assert problem.fix_text == "memoryPerNode: 9GiB   # with nodes of this memory"
 
 
 def test_group_gets_image_taints_and_spot_of_the_pool() -> None:
@@ -141,7 +141,7 @@ def test_missing_api_server_cidrs_are_refused_with_a_command() -> None:
         one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", "clusters: {main: {}}")
     (problem,) = caught.value.problems
     assert "apiServer.cidrs" in problem.message
-    assert "kubectl get endpointslices" in problem.fix
+    assert "kubectl get endpointslices" in problem.fix_text
     assert problem.line == 4
 
 
@@ -209,7 +209,7 @@ def test_nodes_with_too_few_cpus_are_refused() -> None:
         one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
     assert problem.path == "pools.pool.cpusPerNode"
-    assert problem.fix == "cpusPerNode: 4"
+    assert problem.fix_text == "cpusPerNode: 4   # with nodes of so many CPUs"
 
 
 def test_groups_with_colliding_names_stay_separate() -> None:

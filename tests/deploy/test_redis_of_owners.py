@@ -34,7 +34,7 @@ def test_two_owners_with_one_redis_are_refused(cluster: str, one: str, other: st
         values(cluster, one, other)
     (problem,) = caught.value.problems
     assert "use the same Redis, redis.state:6379" in problem.message
-    assert "redis: {address:" in problem.fix
+    assert problem.fix_text.endswith("# a Redis of its own")
 
 
 def test_each_owner_gets_its_own_redis() -> None:

@@ -50,7 +50,7 @@ models:
         ("pipeline_parallel_size: 2", "the fleet file has a key for it", "parallelism: {pipeline: 2}"),
         ("max_model_len: 8192", "the fleet file has a key for it", "context: 8192"),
         ("data_parallel_size: 2", "the fleet file has a key for it", "parallelism: {data: 2}"),
-        ("model: a/b", "the fleet file has a key for it", "source: a/b"),
+        ("model: a/b", "the file has `source`", "# remove `model`: `source` stays Qwen/Qwen2.5-7B-Instruct"),
         ("served_model_name: x", "clients send the key of the model", "# remove `served_model_name`"),
         ("revision: abc", "the fleet file has a key for it", "revision: abc"),
         ("tokenizer_revision: abc", "pins the tokenizer too", "# remove `tokenizer_revision`"),

@@ -238,7 +238,7 @@ def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {gpus: 2, models: [chat]}\n  b: {gpus: 1}\n")
     assert "add up to 3 (a 2, b 1), and the pools have 2" in problem.message
     assert problem.line == 6
-    assert problem.fix_text.endswith("gpus: 1")
+    assert problem.fix_text.endswith("gpus: 1   # 1 less, as the pools have")
 
 
 def test_tenant_with_an_unknown_model_is_refused() -> None:

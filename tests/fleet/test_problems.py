@@ -52,8 +52,8 @@ def test_problems_of_a_block_are_joined_once_and_sorted_by_line() -> None:
 
 
 def test_twenty_problems_of_a_fleet_are_reported_together_by_line() -> None:
-    models = "".join(f"  m{number:02}: {{source: Qwn/Qwen3-8B, task: chat}}\n" for number in reversed(range(20)))
-    text = f"fleet: a\npools: {{gpu: {{gpu: L4-24GB, nodes: 1}}}}\nmodels:\n{models}"
+    models = "".join(f"  m{number:02}: {{source: Qwn/Qwen3-8B, context: 4096}}\n" for number in reversed(range(20)))
+    text = f"fleet: a\npools: {{gpu: {{gpu: L4-24GB, nodes: 20}}}}\nmodels:\n{models}"
     with pytest.raises(FleetError) as caught:
         plan_fleet(parse_fleet(parse_document(text, "fleet.yaml")))
     assert [problem.line for problem in caught.value.problems] == list(range(4, 24))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 from rayhelm.fleet.load import load_fleet
-from shared.fleets import refused
+from shared.fleets import plan, refused
 
 SMALL = "Qwen/Qwen3-8B"
 
@@ -68,10 +68,10 @@ def test_share_in_quotes_is_proposed_only_within_its_bounds(wrong: str, right: f
         (f"https://huggingface.co/{SMALL}", SMALL),
         (f"https://hf.co/{SMALL}/tree/main", SMALL),
         (f"hf://{SMALL}", SMALL),
-        ("https://huggingface.co/datasets/foo/bar", "s3://acme-models/llama-8b/v1"),
-        ("https://huggingface.co/acme/collections", "s3://acme-models/llama-8b/v1"),
+        ("https://huggingface.co/datasets/foo/bar", "s3://acme-models/bar"),
+        ("https://huggingface.co/acme/collections", "s3://acme-models/collections"),
         ("https://huggingface.co/acme/collections-7b", "acme/collections-7b"),
-        ("https://models.example/llama", "s3://acme-models/llama-8b/v1"),
+        ("https://models.example/llama", "s3://acme-models/llama"),
     ],
 )
 def test_address_of_the_hub_becomes_its_id(url: str, source: str) -> None:
@@ -136,3 +136,52 @@ def test_utf_16_is_recognized_by_its_byte_order_mark(tmp_path: Path) -> None:
     fleet.write_bytes("fleet: one\n".encode("utf-16"))
     with pytest.raises(FleetError, match="iconv -f UTF-16 -t UTF-8"):
         load_fleet(fleet)
+
+
+def test_nodes_are_proposed_for_all_models_without_room() -> None:
+    models = "".join(f"  m{number}: {{source: {SMALL}, context: 4096}}\n" for number in range(4))
+    with pytest.raises(FleetError) as found:
+        plan(f"fleet: a\npools: {{gpu: {{gpu: L4-24GB, nodes: 1}}}}\nmodels:\n{models}")
+    assert {problem.fix_text.strip() for problem in found.value.problems} == {
+        "pools:\n  gpu:\n    nodes: 4   # 3 more nodes in pool `gpu`, for 3 models"
+    }
+
+
+@pytest.mark.parametrize(
+    ("pool", "pin", "right"),
+    [
+        ("{gpu: H100-SXM-80GB, nodes: 2, gpusPerNode: 4}", "{data: 8}", ({"tensor": 1, "data": 4}, 2)),
+        ("{gpu: H100-SXM-80GB, nodes: 2}", "{data: 2}", ({"tensor": 1}, 2)),
+    ],
+)
+def test_ranks_over_several_hosts_become_replicas_with_all_gpus(pool: str, pin: str, right: tuple[object, int]) -> None:
+    problem = refused(pool, f"{{source: Qwen/Qwen3-30B-A3B, context: 4096, parallelism: {pin}}}")
+    assert (problem.fix.value["parallelism"], problem.fix.value["replicas"]) == right
+
+
+def test_pin_that_no_smaller_one_replaces_is_removed() -> None:
+    problem = refused(
+        "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 2, nodeSelector: {pool: p}, sharing: {shares: 2}}",
+        f"{{source: {SMALL}, context: 4096, parallelism: {{tensor: 2}}}}",
+    )
+    assert (problem.fix.is_removal, problem.fix.path) == (True, "models.model.parallelism")
+
+
+def test_one_pool_in_pools_becomes_the_pool_of_the_model() -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: {SMALL}, context: 4096, pools: [pool]}}")
+    assert str(problem.fix) == "pool: pool   # instead of `pools`"
+
+
+def test_pool_without_nodes_keeps_what_it_has_in_the_fix() -> None:
+    problem = refused("{gpu: H100-SXM-80GB, gpusPerNode: 8}", f"{{source: {SMALL}, context: 4096}}")
+    assert problem.fix.value == {"gpu": "H100-SXM-80GB", "gpusPerNode": 8, "nodes": 1}
+
+
+def test_path_of_a_fix_has_a_long_name_whole() -> None:
+    name = "m" * 70
+    pools, model = "{gpu: {gpu: L4-24GB, nodes: 1}}", f"{{source: {SMALL}, context: -1}}"
+    with pytest.raises(FleetError) as found:
+        plan(f"fleet: a\npools: {pools}\nmodels: {{{name}: {model}}}\n")
+    (problem,) = found.value.problems
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.path == f"models.{name}.context"

@@ -37,7 +37,7 @@ class Adapter(Record):
         if not is_hub_id and not re.fullmatch(r"(/[A-Za-z0-9_][\w.-]*)+", self.source):
             raise Refusal(
                 f"`{short(self.source)}` is no hub id and no absolute path; vLLM reads adapters from a folder",
-                Fix("source", "acme/llama-legal-lora"),
+                Fix("source", "acme/llama-legal-lora", "an example: a hub id, or the folder of your copy"),
             )
         if is_hub_id and not self.revision:
             raise Refusal(

@@ -13,7 +13,7 @@ from rayhelm.errors import Fix
 from rayhelm.facts.closed import ClosedCamel
 from rayhelm.fleet.web_url import find_secret_part, hide_secrets, remove_secrets
 
-__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "UnitMissing", "short"]
+__all__ = ["ListOf", "PublicUrl", "Record", "Refusal", "UnitMissing", "short", "spell"]
 
 Item = TypeVar("Item")
 
@@ -55,11 +55,16 @@ class UnitMissing(Refusal):
 
 def short(value: object) -> str:
     """A value as YAML spells it, in one line of a message."""
+    text = spell(value)
+    return text if len(text) < 60 else text[:57] + "…"
+
+
+def spell(value: object) -> str:
+    """A value as YAML spells it, however long it is."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = hide_secrets(str(value))
-    text = text if text.isprintable() else ascii(text)
-    return text if len(text) < 60 else text[:57] + "…"
+    return text if text.isprintable() else ascii(text)
 
 
 def _refuse_secrets(url: str) -> str:

@@ -138,7 +138,7 @@ def check_clusters_of_name(name: str, fleet: Fleet, document: Document) -> Itera
                 ("models", models[0], "servedAs", "version"),
                 f"cluster `{cluster}` has no version `{STABLE}` of `{name}`, so its gateway could not serve requests"
                 f" that name no version: add further replicas of `{name}` there, or use a pool of `{home}`",
-                Fix("../../pool", _first_pool(home, fleet)),
+                Fix("../../pool", _first_pool(home, fleet), f"a pool of `{home}`"),
             )
 
 
@@ -161,11 +161,14 @@ def _report_not_joined(model: str, name: str, cluster: str, home: str, fleet: Fl
     remotes = fleet.clusters[home].gateway.remotes
     host = {} if fleet.clusters[cluster].gateway.host else {"host": f"{cluster}.example.com"}
     remote = {**host, "certificateAuthority": {"configMap": "gateway-ca"}, "cidrs": ["203.0.113.10/32"]}
+    fix = Fix.removal("servedAs" if spec.served_as else "")
+    if spec.pool:
+        fix = Fix("", _first_pool(home, fleet), f"a pool of `{home}`")
     given = document.data.get("clusters", {}).get(home, {}).get("gateway", {}).get("remotes", {}) if remotes else {}
     return document.problem(
         (*path, "pool") if spec.pool else path,
         f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{home}` reaches only services of"
         f" `{home}`: use a pool of `{home}`, or join the gateways by `gateway.remotes`",
-        Fix("", _first_pool(home, fleet)) if spec.pool else Fix.removal("servedAs" if spec.served_as else ""),
+        fix,
         alternatives=[Fix(f"/clusters.{home}.gateway.remotes", {**given, cluster: remote})],
     )

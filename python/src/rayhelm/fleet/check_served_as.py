@@ -96,7 +96,7 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
         yield document.problem(
             ("models", last, "servedAs", "weight"),
             f"the weights of the versions of `{name}` add up to {total} ({each}); the limit is 100",
-            Fix("", max(0, 100 - total + weights[fleet.version_of(last)])),
+            Fix("", max(0, 100 - total + weights[fleet.version_of(last)]), "what the others leave of 100"),
         )
 
 
@@ -116,7 +116,9 @@ def _check_pinned_versions(fleet: Fleet, document: Document) -> Iterator[Problem
                 continue
             if model not in tenant.models:
                 message = f"tenant `{name}` may not call `{model}`"
-                yield document.problem(path, message, Fix("../../models", [*tenant.models, model]))
+                is_served = model in {*fleet.models, *fleet.adapters}
+                fix = Fix("../../models", list(dict.fromkeys([*tenant.models, model])))
+                yield document.problem(path, message, fix if is_served else Fix.removal("", "no model has this name"))
                 continue
             if model not in {*fleet.models, *fleet.adapters}:
                 continue

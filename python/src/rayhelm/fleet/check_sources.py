@@ -10,6 +10,7 @@ from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.sources import find_source_kind
+from rayhelm.fleet.web_url import remove_secrets
 from rayhelm.fleet.yaml_nodes import Path
 
 __all__ = ["check_sources"]
@@ -18,8 +19,7 @@ _DIGITS = {"hub": 40, "bucket": 64}
 """Hexadecimal digits of a revision."""
 _SUMS = "sha256sum SHA256SUMS, the file that lists the sha256 of each file below the prefix"
 _OLD_AZURE = ("az://", "wasb://", "wasbs://", "adl://")
-_EXAMPLE = "s3://acme-models/llama-8b/v1"
-_AZURE_EXAMPLE = "azure://models@acme.blob.core.windows.net/llama-8b/v1"
+_AZURE_EXAMPLE = "azure://models@acme.blob.core.windows.net"
 
 
 def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -35,14 +35,14 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
             (*path, "source"),
             f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: names are lower case,"
             " and the digest, 64 hexadecimal digits, pins the weights",
-            Fix("", f"oci://registry.example/models/qwen@sha256:{'0' * 64}", "with the digest of the image"),
+            _propose_image(model.source),
         )
     elif kind == "unknown":
         yield document.problem(
             (*path, "source"),
             f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, a container of Azure"
             " (`azure://`, `abfss://`), `pvc://CLAIM/PATH`, `oci://IMAGE@DIGEST`, or a path in the container",
-            Fix("", _find_hub_id(source) or (_AZURE_EXAMPLE if source.startswith(_OLD_AZURE) else _EXAMPLE)),
+            _propose_source(model.source),
         )
     elif kind == "path" and not (model.architecture or model.memory) and (known := _find_full_id(source)):
         message = f"`{source}` would be a path in the container; the id of the model on the hub is `{known}`"
@@ -60,6 +60,38 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
                 " `abfss://` have one" + ". The digest pins an image" * (kind == "image")
             )
             yield document.problem((*path, "revision"), why, Fix.removal())
+
+
+def _propose_source(source: str) -> Fix:
+    """Return the readable form of a URL; a URL that no form has becomes an example with the same last part."""
+    if hub_id := _find_hub_id(source):
+        return Fix("", hub_id)
+    for near, why in (
+        (remove_secrets(source), "credentials belong in a Secret"),
+        (_leave_out_dots(source), "without the dots"),
+    ):
+        if near != source and find_source_kind(near) not in ("unknown", "path"):
+            return Fix("", near, why)
+    name = re.sub("[^a-z0-9.-]+", "-", remove_secrets(source).rstrip("/").rpartition("/")[2].lower()).strip("-.")
+    if source.startswith(_OLD_AZURE):
+        return Fix("", f"{_AZURE_EXAMPLE}/{name or 'model'}", "an example: your container and storage account")
+    return Fix("", f"s3://acme-models/{name or 'model'}", "an example: a bucket with a copy")
+
+
+def _propose_image(source: str) -> Fix:
+    """Return the same image with a digest; one with an impossible name becomes an example."""
+    near = _leave_out_dots(source)
+    if find_source_kind(near) == "image":
+        return Fix("", near, "without the dots")
+    digest = f"@sha256:{'0' * 64}"
+    pinned = re.sub(r"(:[^/@]*)?(@.*)?$", "", source.lower()) + digest
+    if find_source_kind(pinned) == "image":
+        return Fix("", pinned, "with the digest of the image")
+    return Fix("", f"oci://registry.example/models/qwen{digest}", "an example: your image, and its digest")
+
+
+def _leave_out_dots(source: str) -> str:
+    return re.sub(r"/\.{1,2}(?=/|$)", "", source)
 
 
 def _find_full_id(source: str) -> str:

@@ -132,7 +132,12 @@ def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
     if claimed > available:
         most, lower = max((tenant.gpus or 0, name) for name, tenant in fleet.tenants.items())[1], claimed - available
         left = (fleet.tenants[most].gpus or 0) - lower
-        fix = Fix(f"{most}.gpus", left) if left > 0 else Fix.removal(f"{most}.gpus", "it then has no limit of its own")
+        why = f"{lower:g} less, as the pools have"
+        fix = (
+            Fix(f"{most}.gpus", left, why)
+            if left > 0
+            else Fix.removal(f"{most}.gpus", "it then has no limit of its own")
+        )
         claims = ", ".join(f"{name} {tenant.gpus:g}" for name, tenant in fleet.tenants.items() if tenant.gpus)
         yield document.problem(
             ("tenants",),

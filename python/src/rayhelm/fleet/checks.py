@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.engine_arguments import load_owned_arguments
 from rayhelm.facts.tasks import get_task
+from rayhelm.fleet.base import short
 from rayhelm.fleet.check_adapters import check_adapters
 from rayhelm.fleet.check_aliases import check_aliases
 from rayhelm.fleet.check_derived_names import check_derived_names
@@ -74,7 +75,7 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 path,
                 "a pool needs `gpu` and `nodes`, or `hosts`",
-                Fix("", {"gpu": "L4-24GB", "nodes": 2, "gpusPerNode": 1}),
+                _add_missing(pool, document.value(path)),
             )
         yield from _sharing(pool, document, (*path, "sharing"))
         yield from reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
@@ -203,9 +204,28 @@ def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Proble
             yield document.problem((*path, key), f"not allowed: {row.why}", Fix.removal())
             continue
         first, *rest = row.fleet.split(".")
+        if (written := _find_written(document, (*path[:-1], first, *rest))) is not None:
+            message = f"not allowed below `engine`: {row.why}; the file has `{row.fleet}`, and it is {short(written)}"
+            yield document.problem((*path, key), message, Fix.removal("", f"`{row.fleet}` stays {short(written)}"))
+            continue
         new = {**(_keys(document, (*path[:-1], first)) if rest else {}), rest[0]: value} if rest else value
         message = f"not allowed below `engine`: {row.why}; the fleet file has a key for it, `{row.fleet}`"
         yield document.problem((*path, key), message, Fix(f"../../{first}", new, replaces=""))
+
+
+def _add_missing(pool: Pool, written: dict[str, object]) -> Fix:
+    """Return the pool with the keys that it lacks."""
+    gpu = {} if pool.gpu else {"gpu": "L4-24GB"}
+    nodes = {} if pool.nodes else {"nodes": 1}
+    return Fix("", {**gpu, **nodes, **written}, "an example, with your GPU" if gpu else "with the number of your nodes")
+
+
+def _find_written(document: Document, path: Path) -> object:
+    """Return what the file has at `path`; None if it has nothing there."""
+    try:
+        return document.value(path)
+    except (KeyError, TypeError):
+        return None
 
 
 def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ import yaml
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet import yaml_nodes
 from rayhelm.fleet.problems import problem_at
-from rayhelm.fleet.yaml_nodes import Builder, dotted
+from rayhelm.fleet.yaml_nodes import Builder, dotted, dotted_whole
 
 __all__ = ["Document", "parse_document", "read_document", "read_text"]
 
@@ -96,15 +96,15 @@ class Document:
     def _find_absolute(self, path: str) -> str:
         """Return the dotted path in the file."""
         for derived, written in self.written.items():
-            if f"{path}.".startswith(f"{dotted(derived)}."):
-                return dotted(written) + path.removeprefix(dotted(derived))
+            if f"{path}.".startswith(f"{dotted_whole(derived)}."):
+                return dotted_whole(written) + path.removeprefix(dotted_whole(derived))
         return path
 
     def _complete_list(self, path: yaml_nodes.Path, index: int, fix: Fix) -> Fix:
         """The whole list, because an item alone cannot be pasted behind the key."""
         items = list(self.value(path))
         items[index : index + 1] = [] if fix.is_removal else [fix.value]
-        return Fix(dotted(path), items, fix.why)
+        return Fix(dotted_whole(path), items, fix.why)
 
 
 def _list_steps(path: yaml_nodes.Path, relative: str) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def _absolute(path: yaml_nodes.Path, relative: str) -> str:
         return relative[1:]
     while relative == ".." or relative.startswith("../"):
         path, relative = path[:-1], relative[3:]
-    return ".".join(part for part in (dotted(path), relative) if part)
+    return ".".join(part for part in (dotted_whole(path), relative) if part)
 
 
 def read_document(path: Path) -> Document:

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rayhelm.errors import Fix
 from rayhelm.facts.tasks import Task
@@ -121,8 +121,16 @@ class Replicas(Record):
 
 def _check_operation(text: str) -> str:
     if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._-]*)+", text) or len(text) > 200:
-        raise Refusal(f"`{short(text)}` is not a path that the gateway can allow", Fix("", "/v1/ocr"))
+        parts = [part for part in re.split("[^A-Za-z0-9._-]+", text) if part.strip("._-")]
+        near = "".join(f"/{part.lstrip('._-')}" for part in parts)[:200] or "/v1/ocr"
+        raise Refusal(f"`{short(text)}` is not a path that the gateway can allow", Fix("", near))
     return text
+
+
+def _refuse_one_pool(pools: object) -> object:
+    if isinstance(pools, list) and len(pools) == 1:
+        raise Refusal("must have at least 2 items; one pool is `pool`", Fix("../pool", pools[0], replaces=""))
+    return pools
 
 
 class OwnApplication(Record):
@@ -221,7 +229,9 @@ class ModelSpec(Record):
     from the name of the model."""
     pool: Name | None = None
     """Pin: the pool."""
-    pools: ListOf[Name] = Field(default=(), min_length=2, max_length=8, examples=[["reserved", "burst"]])
+    pools: Annotated[ListOf[Name], BeforeValidator(_refuse_one_pool)] = Field(
+        default=(), min_length=2, max_length=8, examples=[["reserved", "burst"]]
+    )
     """Pools of one cluster over which the replicas are distributed, instead of `pool`: as many as the first one has
     room for, the rest on the next ones, and at least one on each. Each pool after the first has a model and service of
     its own, named `MODEL-POOL`; clients see one model."""

@@ -48,7 +48,8 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 def _check_yaml_word(name: str) -> str:
     if name in _WORDS:
         raise Refusal(
-            f"`{name}` cannot be a name: without quotes YAML reads it as true, false or null", Fix("", f"{name}-1")
+            f"`{name}` cannot be a name: without quotes YAML reads it as true, false or null",
+            Fix("", f"{name}-1", "an example"),
         )
     return name
 

@@ -29,7 +29,15 @@ def _cidr(text: str) -> str:
     try:
         return str(ip_network(text))
     except ValueError as error:
-        raise Refusal(f"`{short(text)}` is not a CIDR ({error})", Fix("", "10.0.0.1/32")) from None
+        raise Refusal(f"`{short(text)}` is not a CIDR ({error})", _find_block(text)) from None
+
+
+def _find_block(text: str) -> Fix:
+    """Return the block of addresses that a text with an address inside of it names, such as 10.0.0.1/8."""
+    try:
+        return Fix("", str(ip_network(text, strict=False)), "all addresses of this block")
+    except ValueError:
+        return Fix("", "10.0.0.1/32", "an example")
 
 
 Cidr = Annotated[str, AfterValidator(_cidr), Field(examples=["10.0.0.1/32"])]

@@ -101,9 +101,12 @@ class Traffic(Record):
         profile = list(self.daily_profile)
         if profile and len(profile) != _HOURS:
             whole = [*profile, *[1.0] * _HOURS][:_HOURS]
-            raise Refusal(f"`dailyProfile` has {len(profile)} hours, and a day has 24", Fix("dailyProfile", whole))
+            why = "without the last ones" if len(profile) > _HOURS else "the missing ones at full load"
+            raise Refusal(f"`dailyProfile` has {len(profile)} hours, and a day has 24", Fix("dailyProfile", whole, why))
         if profile and max(profile) == 0:
-            raise Refusal("`dailyProfile` has no request in any hour", Fix("dailyProfile", list(_PROFILE)))
+            raise Refusal(
+                "`dailyProfile` has no request in any hour", Fix("dailyProfile", list(_PROFILE), "an example")
+            )
         return self
 
     @model_validator(mode="after")

@@ -4,16 +4,16 @@ YAML 1.2's plain types only: `yes`, `on` and `1:30` stay text, so nothing turns 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
 import yaml
 
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.fleet.base import short
+from rayhelm.fleet.base import short, spell
 
-__all__ = ["Builder", "Loader", "Path", "dotted"]
+__all__ = ["Builder", "Loader", "Path", "dotted", "dotted_whole"]
 
 MAX_NODES = 100_000
 """Bounds what aliases can unfold to."""
@@ -35,9 +35,19 @@ _PLAIN = {
 
 
 def dotted(path: Path) -> str:
+    """The path for a message: long names are cut."""
+    return _join(path, short)
+
+
+def dotted_whole(path: Path) -> str:
+    """The path for a fix, which a program follows."""
+    return _join(path, spell)
+
+
+def _join(path: Path, show: Callable[[object], str]) -> str:
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{short(part)}" if text else short(part)
+        text += f"[{part}]" if isinstance(part, int) else f".{show(part)}" if text else show(part)
     return text
 
 

@@ -7,6 +7,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.facts import Catalog
 from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.fleet import Fleet
+from rayhelm.planner.explain.more_nodes import Shortage, add_nodes_for_all
 from rayhelm.planner.explain.moves import explain_moves
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.several_pools import report_no_room_together
@@ -44,7 +45,7 @@ def list_placements(
     Raises FleetError with the problems of all models without a place."""
     first = _OneByOne(model_specs, inventories, fleet, facts)
     if first.problems:
-        raise FleetError([*first.problems, *first.without_room.values()])
+        raise FleetError([*first.problems, *add_nodes_for_all([*first.without_room.values()])])
     improvable = {name for name, compared in first.compared.items() if _may_improve(compared)}
     if not improvable:
         yield Placement(first.choices, first.hosts)
@@ -54,7 +55,7 @@ def list_placements(
     assignment = Assignment(inventories, chosen, first.hosts, is_priced)
     moves = improve(assignment, first.options, first.groups, improvable)
     if unplaced := [name for name, candidate in assignment.candidates.items() if candidate is None]:
-        raise FleetError([first.without_room[name] for name in unplaced])
+        raise FleetError(add_nodes_for_all([first.without_room[name] for name in unplaced]))
     if moves:
         choices = explain_moves(first.choices, assignment.candidates, moves)
         yield Placement(choices, dict(assignment.hosts))
@@ -81,7 +82,7 @@ class _OneByOne:
     ) -> None:
         self.problems: list[Problem] = []
         """Problems of models that fit nowhere."""
-        self.without_room: dict[str, Problem] = {}
+        self.without_room: dict[str, Shortage] = {}
         """Problems of models that others leave no room for."""
         self.compared: dict[str, Comparison] = {}
         self.options: dict[str, ModelOptions] = {}

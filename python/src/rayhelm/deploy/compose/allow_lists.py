@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
 
@@ -32,23 +32,21 @@ def find_narrow_allow_lists(
         path = ("tenants", tenant, "values")
         allowed = [*values.quota.allowed_priority_classes, *values.quota.priority_classes]
         if missing := sorted({name for each in own for name in _list_classes(each)} - {*allowed}):
-            text = ", ".join([*values.quota.allowed_priority_classes, *missing])
             yield problem_at(
                 (*path, "quota", "allowedPriorityClasses"),
                 f"it lacks {', '.join(missing)}, which pods of services of `{tenant}` have: they would be refused",
-                f"tenants: {{{tenant}: {{values: {{quota: {{allowedPriorityClasses: [{text}]}}}}}}}}",
+                Fix(value=[*values.quota.allowed_priority_classes, *missing]),
             )
         if platforms[cluster].policies.tenant_network.action != "Deny":
             continue
         open_to = values.network_policy.allowed.namespaces
         known = {values.namespace.name or tenant, *(each.partition(":")[0] for each in open_to)}
         if missing := sorted({name for each in own for name in _list_namespaces(each)} - known):
-            text = ", ".join(f'"{each}"' for each in [*open_to, *missing])
             yield problem_at(
                 (*path, "networkPolicy", "allowed", "namespaces"),
                 f"it lacks {', '.join(missing)}, to which NetworkPolicies of services of `{tenant}` open connections:"
                 " they would be refused",
-                f"tenants: {{{tenant}: {{values: {{networkPolicy: {{allowed: {{namespaces: [{text}]}}}}}}}}}}",
+                Fix(value=[*open_to, *missing]),
             )
 
 

@@ -142,7 +142,7 @@ def _list_contradictions(
         fix = Fix.removal("", f"use `{field}` of the fleet file" if field else "")
         value = given.read(path)
         if row.takes_value and here == key and value is not None and "*" not in field:
-            fix = Fix(f"/{field}", value, replaces="")
+            fix = Fix(f"/{field}", value, "or without it, as the fleet file has it", replaces="")
         problems.setdefault(path, problem_at(path, message, fix))
     return list(problems.values())
 

@@ -39,7 +39,7 @@ from rayhelm.deploy.values.ray_service.image import RayImage
 from rayhelm.deploy.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.deploy.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress, ServiceApiServer
 from rayhelm.deploy.values.ray_service.serve import Logging, ProxyTls, Serve
-from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.errors import Fix, FleetError, Problem, run_all
 from rayhelm.facts import Catalog, load_catalog
 from rayhelm.facts.huggingface import resolve_online
 from rayhelm.facts.model import Checkpoint
@@ -176,8 +176,11 @@ def _find_missing(plan: Plan, fleet: Fleet) -> list[Problem]:
             ("clusters", name),
             f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
             " is denied",
-            f"clusters:\n  {name}:\n    apiServer: {{cidrs: [10.0.0.1/32]}}   # kubectl get endpointslices -n default"
-            " -l kubernetes.io/service-name=kubernetes",
+            Fix(
+                "apiServer.cidrs",
+                ["10.0.0.1/32"],
+                "kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes",
+            ),
         )
         for name, cluster in fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.redis import Redis
@@ -37,10 +37,11 @@ def find_shared_redis(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
             first = sharing[0]
             path = ("tenants", owner) if owner in fleet.tenants else ("clusters",)
             moved = owner if owner in fleet.tenants else first
+            secret = {"name": "redis", "key": "password"}
+            own = {"address": f"redis.{moved}-state:6379", "passwordSecret": secret}
             yield problem_at(
                 path,
                 f"`{owner}` and `{first}` use the same Redis, {host}:{port}: with its password, code in a"
                 " Ray worker of one can run code in the Ray clusters of the other",
-                f'tenants:\n  {moved}:\n    redis: {{address: "redis.{moved}-state:6379",'
-                " passwordSecret: {name: redis, key: password}}   # a Redis of its own",
+                Fix(f"/tenants.{moved}.redis", own, "a Redis of its own"),
             )

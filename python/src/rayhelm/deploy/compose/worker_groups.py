@@ -8,7 +8,7 @@ from rayhelm.deploy.values.platform.classes import PriorityClasses
 from rayhelm.deploy.values.ray_service.groups import HeadPod, Rdma, Spread, WorkerGpu, WorkerGroup
 from rayhelm.deploy.values.ray_service.image import ImageOverride
 from rayhelm.deploy.values.ray_service.resources import build_resources
-from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.errors import Fix, FleetError, Problem, run_all
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.fleet import Fleet
@@ -86,7 +86,7 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
     gpu = rename_resource(facts.gpu(kind.gpu), pool)
     if gpu.vendor == "google":
         message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
-        raise FleetError(problem_at(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
+        raise FleetError(problem_at(("pools", kind.pool, "gpu"), message, Fix.advice("use a pool of GPUs")))
     if problems := list(_find_small_nodes(planned, pool, find_node_share(kind, pool, facts), fleet)):
         raise FleetError(problems)
     here = [plan for plan in models if kind in list_pod_kinds(plan, fleet)]
@@ -119,14 +119,14 @@ def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float, fleet: Fleet
             ("pools", planned.pool, "memoryPerNode"),
             f"a worker of {planned.gpus} GPUs would have {planned.memory_gib} GiB ({memory.explain()}), and"
             f" `/dev/shm`{offloaded} needs {least} GiB",
-            f"memoryPerNode: {memory.size_node(least)}GiB",
+            Fix(value=f"{memory.size_node(least)}GiB", why="with nodes of this memory"),
         )
     if cpus and planned.cpus < planned.needed_cpus:
         yield problem_at(
             ("pools", planned.pool, "cpusPerNode"),
             f"a worker of {planned.gpus} GPUs would have {planned.cpus} CPUs ({cpus.explain()}), and its replicas and"
             f" their ingress book {planned.needed_cpus}",
-            f"cpusPerNode: {cpus.size_node(planned.needed_cpus)}",
+            Fix(value=cpus.size_node(planned.needed_cpus), why="with nodes of so many CPUs"),
         )
 
 

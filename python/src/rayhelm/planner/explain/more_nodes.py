@@ -1,12 +1,41 @@
 """More nodes of a pool, as the fix of a model that it has too few free GPUs for."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
+from math import ceil
+from typing import NamedTuple
 
-from rayhelm.errors import Fix
+from rayhelm.errors import Fix, Problem
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.inventory import PoolInventory
 
-__all__ = ["add_nodes", "find_largest_host"]
+__all__ = ["Shortage", "add_nodes", "add_nodes_for_all", "find_largest_host"]
+
+
+class Shortage(NamedTuple):
+    """A model without room, and the replicas that a candidate lacks."""
+
+    problem: Problem
+    candidate: Candidate
+    replicas: int
+
+
+def add_nodes_for_all(shortages: Sequence[Shortage]) -> list[Problem]:
+    """Return the problems, those of one pool with the nodes that all of them need together."""
+    return [_add_for_all(each, shortages) for each in shortages]
+
+
+def _add_for_all(one: Shortage, shortages: Sequence[Shortage]) -> Problem:
+    pool, fix = one.candidate.split.inventory, one.problem.fix
+    same = [each for each in shortages if each.candidate.split.inventory is pool]
+    if len(same) == 1 or not isinstance(fix, Fix) or fix.path != f"/pools.{pool.name}.nodes":
+        return one.problem
+    gpus = sum(each.replicas * each.candidate.split.shape.gpu_count * each.candidate.share for each in same)
+    most = max(_count_nodes(each.candidate, each.replicas) for each in same)
+    nodes = max(most, ceil(gpus / find_largest_host(pool)))
+    why = f"{nodes} more nodes in pool `{pool.name}`, for {len(same)} models"
+    return replace(one.problem, fix=replace(fix, value=pool.node_count + nodes, why=why))
 
 
 def add_nodes(candidate: Candidate, replicas: int) -> Fix:

@@ -8,7 +8,7 @@ from rayhelm.errors import Fix, Problem, Rewrite
 from rayhelm.facts import Catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
-from rayhelm.planner.explain.more_nodes import add_nodes, find_largest_host
+from rayhelm.planner.explain.more_nodes import Shortage, add_nodes, find_largest_host
 from rayhelm.planner.explain.several_pools import advise_several_pools
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.fit_fixes import FitFix
@@ -62,7 +62,7 @@ def report_no_fit(
     return problem_at(path, message, first, alternatives=others)
 
 
-def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fleet: Fleet) -> Problem:
+def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fleet: Fleet) -> Shortage:
     """Return the problem of a model that would fit, but has too few free GPUs left for its replicas."""
     best = max(
         found,
@@ -80,7 +80,8 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fl
         f" {pool.gpu_count} GPUs"
     )
     first, *others = [*advise_several_pools(model_spec, found), *_list_capacity_fixes(model_spec, best, possible)]
-    return problem_at(("models", model_spec.name), message, first, alternatives=others)
+    problem = problem_at(("models", model_spec.name), message, first, alternatives=others)
+    return Shortage(problem, best, best.replicas - possible)
 
 
 def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
@@ -235,11 +236,14 @@ def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: s
     sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=ranks)
     if ranks > 1:
         path = f"{root}.parallelism"
-        return Fix(path, write_parallelism(ReplicaShape(sizes[-1], 1, ranks, True))) if sizes else Fix.removal(path)
+        why = f"the GPUs of a host, with whole experts on each of {ranks} ranks"
+        return (
+            Fix(path, write_parallelism(ReplicaShape(sizes[-1], 1, ranks, True)), why) if sizes else Fix.removal(path)
+        )
     if not sizes:
         why = "or use a pool with more GPUs in a host" if model.experts else ""
         return Fix.removal(f"{root}.parallelism.expert", why)
-    return Fix(f"{root}.parallelism", {"tensor": sizes[-1], "expert": True})
+    return Fix(f"{root}.parallelism", {"tensor": sizes[-1], "expert": True}, "the largest in a host of the pool")
 
 
 def _report_no_split(
@@ -263,10 +267,31 @@ def _report_no_split(
         for pool in pools
     )
     message = f"model `{name}`: no pool has the hosts for {split}. {have}"
-    most = max(find_largest_host(pool) for pool in pools)
-    keys = {"tensor": 1, "data": min(pin.data, most)} if ranks and pin and pin.data else {"tensor": most}
-    fix = Fix(f"{root}.parallelism", keys, "or remove `parallelism`: the planner then chooses")
-    return problem_at(path, message, fix)
+    return problem_at(path, message, _find_smaller_pin(model_spec, pools, root))
+
+
+def _find_smaller_pin(model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], root: str) -> Fix:
+    """Return the pin within the GPUs of a host, with as many GPUs as before if replicas can have them. Without a
+    smaller pin, or where only parts of GPUs are left, return its removal."""
+    pin, most = model_spec.declared.parallelism, max(find_largest_host(pool) for pool in pools)
+    free = "the planner then chooses"
+    if not pin or all(pool.partitioning for pool in pools):
+        return Fix.removal(f"{root}.parallelism", free)
+    if pin.data and pin.data > 1:
+        per_replica = most // (pin.tensor or 1)
+        if not 0 < per_replica < pin.data:
+            return Fix.removal(f"{root}.parallelism", free)
+        groups = pin.data // per_replica
+        if isinstance(model_spec.declared.replicas, int):
+            groups *= model_spec.declared.replicas
+        split = {"tensor": pin.tensor or 1} | ({"data": per_replica} if per_replica > 1 else {})
+        change = Rewrite(
+            ("models", model_spec.name), lambda written: {**written, "parallelism": split, "replicas": groups}
+        )
+        return Fix(root, why=f"a replica is on one host: {groups} of them have the ranks", rewrite=change)
+    if pin.tensor and pin.tensor <= most and not pin.pipeline:
+        return Fix.removal(f"{root}.parallelism", free)
+    return Fix(f"{root}.parallelism", {"tensor": most}, f"or remove `parallelism`: {free}")
 
 
 def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:

@@ -73,7 +73,7 @@ def _format(value: bool | int | str | tuple[int, ...]) -> str:
 def _list_engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
     config = result.config
     if config.cache and result.largest_context >= _LEAST_CONTEXT:
-        yield FitFix(settings={"max_model_len": result.largest_context})
+        yield FitFix(settings={"max_model_len": result.largest_context}, why="the longest that fits")
     if config.cache and config.kv_cache_dtype == "auto" and _fits(replace(config, kv_cache_dtype="fp8")):
         yield FitFix(settings={"kv_cache_dtype": "fp8"}, why="half as many bytes of cache per token")
     if config.seqs > _FEW_SEQUENCES and _fits(replace(config, seqs=_FEW_SEQUENCES)):

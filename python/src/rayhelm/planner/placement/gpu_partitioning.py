@@ -103,7 +103,8 @@ def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> N
         message = f"{wanted} do not fit on {gpu.id}: they need {taken} of its {table.memory_slices} memory slices"
         if taken <= table.memory_slices:
             message += ", and an instance can start at some of the slices only"
-        raise FleetError(Problem(message, path="layout", fix=Fix(value=_find_largest_that_fits(layout, table))))
+        fix = Fix(value=_find_largest_that_fits(layout, table), why="the largest instances that fit")
+        raise FleetError(Problem(message, path="layout", fix=fix))
 
 
 def _sort_largest_first(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
