@@ -84,6 +84,8 @@ class Alert(Closed):
     """How long the condition holds before the alert fires."""
     expr: Annotated[str, Field(min_length=1)]
     """PromQL with calls of query functions."""
+    labels: dict[str, str] = {}
+    """Labels beside those of the query, as templates of Prometheus: what inhibition rules compare."""
     summary: Annotated[str, Field(min_length=10)]
     description: Annotated[str, Field(min_length=40)]
     needs: str = ""
