@@ -1,12 +1,13 @@
 """docs/runbooks: a page for each alert, and an index of alerts and recorded series."""
 
 import re
+from functools import cache
 from importlib.resources import files
 
 from rayhelm.facts.metrics import load_exporters
 from rayhelm.observe.rules.alerts import GROUPS, Alert, load_alerts
 
-__all__ = ["build_runbooks", "find_variables"]
+__all__ = ["build_runbooks", "find_keys", "find_variables", "load_keys"]
 
 _VARIABLES = {
     "NAMESPACE": "namespace",
@@ -34,7 +35,25 @@ def build_runbooks() -> dict[str, str]:
 
 def _page(alert: Alert) -> str:
     variables = find_variables(alert)
-    return _render("runbook.md.j2", alert=alert, meaning=_meaning(alert.description), variables=variables)
+    return _render(
+        "runbook.md.j2", alert=alert, meaning=_meaning(alert.description), variables=variables, keys=find_keys(alert)
+    )
+
+
+@cache
+def load_keys() -> dict[str, dict[str, str]]:
+    """Return the chart and its key by key of the fleet file."""
+    import yaml
+
+    found: dict[str, dict[str, str]] = yaml.safe_load(_text("data/runbook_keys.yaml"))
+    return found
+
+
+def find_keys(alert: Alert) -> dict[str, dict[str, str]]:
+    """Return the chart and its key for each key of the fleet file that the fix of an alert names."""
+    # `replicas: {min: 0}` names `replicas`.
+    named = {part for code in re.findall(r"`([^`]+)`", alert.runbook.fix) for part in (code, code.partition(": {")[0])}
+    return {name: key for name, key in load_keys().items() if name in named}
 
 
 def find_variables(alert: Alert) -> dict[str, str]:
@@ -69,5 +88,8 @@ def _render(template: str, **values: object) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = files("rayhelm").joinpath(f"data/templates/{template}").read_text(encoding="utf-8")
-    return environment.from_string(text).render(**values).rstrip() + "\n"
+    return environment.from_string(_text(f"data/templates/{template}")).render(**values).rstrip() + "\n"
+
+
+def _text(path: str) -> str:
+    return files("rayhelm").joinpath(path).read_text(encoding="utf-8")

@@ -123,7 +123,7 @@ class PrometheusRules(Values):
     alerts: dict[AlertName, AlertSettings] = {}
     """Changes of alerts, by name."""
     inhibition: bool = False
-    """Render the ConfigMap `RELEASE-inhibition` with inhibition rules of Alertmanager, so that one outage is one page.
+    """Render the ConfigMap `RELEASE-inhibition` with inhibition rules of Alertmanager: one outage is one page.
     Alertmanager cannot include files: add them to your alertmanager.yaml."""
     watchdog: bool = False
     """Include `Watchdog`, an alert that always fires, so that a receiver notices when alerts no longer arrive."""
