@@ -77,7 +77,7 @@ def test_gpu_is_found_by_other_spaces_and_words_of_the_vendor(spelling: str, gpu
 @pytest.mark.parametrize(
     ("short", "candidates"),
     [
-        ("RTX 6000", ["RTX-6000-Ada-48GB", "RTX-A6000-48GB", "RTX-PRO-6000-96GB"]),
+        ("RTX 6000", ["RTX-6000-Ada-48GB", "RTX-A6000-48GB", "RTX-PRO-6000-96GB", "RTX-PRO-6000-Max-Q-96GB"]),
         ("L40", ["L40S-48GB"]),
         ("MI300", ["MI300X-192GB"]),
         ("4090", ["RTX-4090-24GB"]),

@@ -9,12 +9,13 @@ import pytest
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.engines import find_engine, is_older_than_measured, list_engines
+from rayhelm.facts.gpu import LEAST_USABLE
 from rayhelm.facts.huggingface import read_config
 from rayhelm.facts.model import Checkpoint
 from rayhelm.planner.memory.fit import Fit
 from shared.command import run
 from shared.fits import fit
-from shared.fleets import one
+from shared.fleets import one, plan
 
 GPUS = load_catalog()
 
@@ -285,9 +286,9 @@ def test_plan_of_a_hybrid_model_has_fewer_sequences_and_cuda_graphs(
     ("name", "taken", "others"),
     [
         ("H100", "H100-SXM-80GB", {"H100-PCIe-80GB", "H100-NVL-94GB"}),
-        ("A100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-80GB"}),
+        ("A100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-40GB", "A100-PCIe-80GB"}),
         ("A100-80", "A100-SXM-80GB", {"A100-PCIe-80GB"}),
-        ("a100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-80GB"}),
+        ("a100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-40GB", "A100-PCIe-80GB"}),
     ],
 )
 def test_ambiguous_gpu_name_says_what_was_taken(name: str, taken: str, others: set[str]) -> None:
@@ -310,7 +311,11 @@ def test_fit_command_says_which_gpu_was_taken(
 
 @pytest.mark.parametrize(
     ("name", "gib", "fast"),
-    [("B300", 268.59, True), ("GB300", 277.54, True), ("H20", 95.0, True), ("L20", 44.53, False), ("L2", 22.35, False)],
+    [
+        *[("B300", 268.59, True), ("GB300", 277.54, True), ("H20", 95.0, True), ("L20", 44.53, False)],
+        *[("L2", 22.35, False), ("A40", 44.53, False), ("RTX 3090 Ti", 23.58, False), ("H200 NVL", 139.8, True)],
+        *[("A100-PCIe-40GB", 39.38, False), ("RTX PRO 6000 Max-Q", 95.6, False)],
+    ],
 )
 def test_added_gpu_can_be_planned_with(name: str, gib: float, fast: bool) -> None:
     gpu = GPUS.gpu(name)
@@ -319,6 +324,32 @@ def test_added_gpu_can_be_planned_with(name: str, gib: float, fast: bool) -> Non
 
 
 def test_gpu_without_known_memory_is_not_called_a_fit() -> None:
-    answer = fit(GPUS.model("Qwen/Qwen3-8B"), [GPUS.gpu("MI350X")])
+    answer = fit(GPUS.model("Qwen/Qwen3-8B"), [GPUS.gpu("Gaudi 3")])
     assert not answer.fits
-    assert "the usable memory of MI350X-288GB is not known" in answer.unknown
+    assert "the usable memory of Gaudi-3-128GB is not known" in answer.unknown
+
+
+@pytest.mark.parametrize("name", ["GB200", "MI250X", "MI350X", "MI355X", "GH200", "RTX 5060 Ti", "R9700"])
+def test_gpu_whose_memory_was_not_measured_counts_with_the_least_and_says_so(name: str) -> None:
+    gpu = GPUS.gpu(name)
+    assert gpu.usable_gib == pytest.approx(0.91 * (gpu.memory_gb or 0), abs=0.01)
+    answer = fit(GPUS.model("Qwen/Qwen3-0.6B"), [gpu], max_model_len=4096)
+    assert answer.fits
+    assert [note for note in answer.notes if gpu.id in note and "was not measured" in note]
+
+
+def test_no_measured_gpu_has_a_smaller_part_of_its_memory_than_is_assumed() -> None:
+    measured = [gpu for gpu in GPUS.gpus() if gpu.usable_gib and gpu.memory_gb and not gpu.unified_memory]
+    assert min((gpu.usable_gib or 0) / (gpu.memory_gb or 1) for gpu in measured) >= LEAST_USABLE - 1e-3
+
+
+def test_plan_warns_of_a_gpu_whose_memory_was_not_measured() -> None:
+    found = plan(
+        """
+fleet: rack
+pools: {gb: {gpu: GB200, nodes: 2, gpusPerNode: 4, network: rdma-400g}}
+models: {chat: {source: Qwen/Qwen3-32B, context: 8192}}
+"""
+    )
+    assert found.models["chat"].replicas == 1
+    assert any("pool `gb`: the usable memory of GB200-186GB was not measured" in text for text in found.warnings)

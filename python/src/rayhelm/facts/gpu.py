@@ -1,12 +1,12 @@
 """GPU kinds: one file in `data/gpus/` each. A figure without a source stays None."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["GpuKind", "GpuLink", "GpuPrice", "Vendor"]
+__all__ = ["LEAST_USABLE", "GpuKind", "GpuLink", "GpuPrice", "Vendor", "explain_assumed_memory"]
 
 Vendor = Literal["nvidia", "amd", "intel", "google"]
 
@@ -33,6 +33,11 @@ class GpuPrice(Closed):
     spot_source: str = ""
 
 
+LEAST_USABLE = 0.91
+"""GiB that the runtime reports for each nominal GB, at least: the T4 has the least of all GPUs that were measured."""
+ASSUMED = f"assumed: {LEAST_USABLE:.0%} of the nominal memory, the least of all GPUs that were measured"
+
+
 class GpuKind(Closed):
     """One kind of accelerator."""
 
@@ -50,7 +55,8 @@ class GpuKind(Closed):
     memory_gb: float | None = Field(default=None, gt=0)
     """Nominal memory of the data sheet, GB."""
     usable_gib: float | None = Field(default=None, gt=0)
-    """Memory that the runtime reports, GiB; gpu_memory_utilization is a part of it."""
+    """Memory that the runtime reports, GiB; gpu_memory_utilization is a part of it. Not measured: assumed from the
+    nominal memory, if vLLM runs on the GPU."""
     usable_source: str = ""
     memory_bandwidth_gb_per_s: float | None = Field(default=None, gt=0)
     bf16_tflops: float | None = Field(default=None, gt=0)
@@ -85,3 +91,26 @@ class GpuKind(Closed):
     source: str
     """Source of the figures."""
     notes: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _assume_usable_memory(cls, data: Any) -> Any:
+        """A GPU with memory of its own can be planned with before anybody measured it. Memory shared with the CPU has
+        no such proportion."""
+        if not isinstance(data, dict) or data.get("usable_gib") or not data.get("memory_gb"):
+            return data
+        if data.get("engine", "vllm") != "vllm" or data.get("unified_memory"):
+            return data
+        return {**data, "usable_gib": round(data["memory_gb"] * LEAST_USABLE, 2), "usable_source": ASSUMED}
+
+    @property
+    def is_memory_assumed(self) -> bool:
+        return self.usable_source == ASSUMED
+
+
+def explain_assumed_memory(gpu: GpuKind) -> str:
+    """Say what a plan counts with, and how to find out more."""
+    return (
+        f"the usable memory of {gpu.id} was not measured, so the plan counts with {gpu.usable_gib:.1f} GiB, the least"
+        f" that a GPU with {gpu.memory_gb:g} GB can have: the first line of vLLM's log about memory has the real figure"
+    )

@@ -30,6 +30,7 @@ from rayhelm.planner.placement.inventory import (
     PoolInventory,
     build_inventories,
     warn_ambiguous_gpus,
+    warn_assumed_memory,
     warn_unknown_prices,
 )
 from rayhelm.planner.placement.measured import warn_measurements
@@ -97,6 +98,7 @@ def _build_plan(
         overrides=plan_overrides(fleet),
         warnings=(
             *warn_ambiguous_gpus(fleet, facts),
+            *warn_assumed_memory(inventories.values()),
             *warn_unknown_prices(inventories.values()),
             *warn_measurements(measured, inventories.values()),
             *warn_speed_measurements(measured, model_specs),

@@ -1,5 +1,6 @@
 """Messages of `rayhelm fit`: the result with its figures."""
 
+from rayhelm.facts.gpu import explain_assumed_memory
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory
 from rayhelm.planner.memory.expert_padding import MARLIN, TRITON, compute_experts_growth, find_padding
 from rayhelm.planner.memory.gpu_memory import GIB
@@ -36,7 +37,7 @@ def list_unknown_figures(config: EngineConfig) -> tuple[str, ...]:
 
 def list_notes(config: EngineConfig) -> tuple[str, ...]:
     """Return assumptions behind the figures."""
-    notes = []
+    notes = list(dict.fromkeys(explain_assumed_memory(gpu) for gpu in config.gpus if gpu.is_memory_assumed))
     if config.model.dtype == "float32" and config.model.engine == "vllm":
         notes.append("the checkpoint is float32; vLLM's `dtype: auto` casts it, so weights count 16 bits each")
     if config.moe_backend == "auto" and _has_triton_experts(config):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from rayhelm.errors import Fix, FleetError, Problem, Rewrite
 from rayhelm.facts import Catalog
-from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind, explain_assumed_memory
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.pools import Pool
@@ -21,7 +21,14 @@ from rayhelm.planner.placement.gpu_partitioning import (
 from rayhelm.planner.placement.measured import find_measurement, measure_gpu
 from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
 
-__all__ = ["HostInventory", "PoolInventory", "build_inventories", "warn_ambiguous_gpus", "warn_unknown_prices"]
+__all__ = [
+    "HostInventory",
+    "PoolInventory",
+    "build_inventories",
+    "warn_ambiguous_gpus",
+    "warn_assumed_memory",
+    "warn_unknown_prices",
+]
 
 
 @dataclass(eq=False)
@@ -147,6 +154,14 @@ def warn_ambiguous_gpus(fleet: Fleet, facts: Catalog) -> Iterator[str]:
         for written in dict.fromkeys([pool.gpu, *(host.gpu for host in pool.hosts)]):
             if written and (explained := facts.explain_gpu_name(written)):
                 yield f"pool `{name}`: {explained}"
+
+
+def warn_assumed_memory(inventories: Iterable[PoolInventory]) -> Iterator[str]:
+    """Yield warnings: GPUs whose usable memory nobody measured."""
+    for inventory in inventories:
+        for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
+            if gpu.is_memory_assumed:
+                yield f"pool `{inventory.name}`: {explain_assumed_memory(gpu)}"
 
 
 def warn_unknown_prices(inventories: Iterable[PoolInventory]) -> Iterator[str]:
