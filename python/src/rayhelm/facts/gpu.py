@@ -95,7 +95,7 @@ class GpuKind(Closed):
     @model_validator(mode="before")
     @classmethod
     def _assume_usable_memory(cls, data: Any) -> Any:
-        """A GPU with memory of its own can be planned with before anybody measured it. Memory shared with the CPU has
+        """A GPU with memory of its own can be planned with before it is measured. Memory shared with the CPU has
         no such proportion."""
         if not isinstance(data, dict) or data.get("usable_gib") or not data.get("memory_gb"):
             return data

@@ -157,7 +157,7 @@ def warn_ambiguous_gpus(fleet: Fleet, facts: Catalog) -> Iterator[str]:
 
 
 def warn_assumed_memory(inventories: Iterable[PoolInventory]) -> Iterator[str]:
-    """Yield warnings: GPUs whose usable memory nobody measured."""
+    """Yield warnings: GPUs whose usable memory was not measured."""
     for inventory in inventories:
         for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
             if gpu.is_memory_assumed:
