@@ -223,7 +223,7 @@ Property = Annotated[
 
 
 class Matcher(Strict):
-    id: Literal["byName", "byFrameRefID"]
+    id: Literal["byName", "byFrameRefID", "byRegexp"]
     options: NonEmpty
 
 

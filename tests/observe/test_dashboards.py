@@ -208,3 +208,18 @@ def test_runbook_links_have_a_page(found: Json) -> None:
     linked = {link["url"].removeprefix("${runbooks}/") for panel in panels(found) for link in panel.get("links", [])}
     assert linked
     assert linked <= {path.name for path in RUNBOOKS.glob("*.md")}
+
+
+def test_panel_says_where_the_model_filter_does_not_apply(found: Json) -> None:
+    has_model = any(variable["name"] == "model" for variable in found["templating"]["list"])
+    for panel in panels(found):
+        is_filtered = all("$model" in target["expr"] for target in panel["targets"])
+        says_so = "The filter Model does not apply" in panel["description"]
+        assert says_so == (has_model and not is_filtered), panel["title"]
+
+
+@pytest.mark.parametrize(("name", "title"), [("gateway", "Responses by class"), ("service", "Requests by status")])
+def test_server_errors_are_red(name: str, title: str) -> None:
+    panel = next(panel for panel in panels(JSON[name]) if panel["title"] == title)
+    (red,) = (each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == "/^5/")
+    assert red["properties"] == [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}]

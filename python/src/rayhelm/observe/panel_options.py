@@ -52,6 +52,8 @@ UNITS: dict[Unit, str] = {
     "watts": "watt",
 }
 """Grafana's unit for each unit of the queries."""
+BY_STATUS = ("{{code}}", "{{status_code}}")
+"""Legends of series by status, of which server errors are red."""
 VARIABLE_OF_LABEL = {"rayhelm_dev_service": "service", "namespace": "namespace", "model_name": "model"}
 """Variable that a link sets, by the label of the column."""
 
@@ -129,7 +131,11 @@ def _overrides(panel: AnyPanel) -> list[Json]:
         {"id": "color", "value": {"mode": "fixed", "fixedColor": "text"}},
     ]
     refs = [query_name(number) for number, line in enumerate(panel.lines) if line.is_planned]
-    return [{"matcher": {"id": "byFrameRefID", "options": ref}, "properties": planned} for ref in refs]
+    overrides = [{"matcher": {"id": "byFrameRefID", "options": ref}, "properties": planned} for ref in refs]
+    if any(line.legend in BY_STATUS for line in panel.lines):
+        red = {"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}
+        overrides.append({"matcher": {"id": "byRegexp", "options": "/^5/"}, "properties": [red]})
+    return overrides
 
 
 def options(panel: AnyPanel) -> Json:

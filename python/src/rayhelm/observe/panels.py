@@ -7,6 +7,7 @@ that no migration of Grafana rewrites them.
 """
 
 import json
+import re
 from typing import Any
 
 from grafanalib import core as grafana
@@ -36,6 +37,7 @@ PLUGIN_VERSION = "11.6.0"
 TAG = "rayhelm"
 """Tag of all dashboards, by which they link to each other."""
 COLUMNS = 24
+NO_MODEL = "they have no model, or another label for it"
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 DASHBOARD_KEYS = (
@@ -55,6 +57,8 @@ VARIABLE_KEYS = (
 
 def as_json(dashboard: Dashboard) -> Json:
     """Return the dashboard as Grafana imports it."""
+    variables = variables_of(dashboard)
+    has_model = any(variable.name == "model" for variable in variables)
     panels = []
     y = 0
     for row in dashboard.rows:
@@ -64,7 +68,9 @@ def as_json(dashboard: Dashboard) -> Json:
         for panel in row.panels:
             if x + panel.width > COLUMNS:
                 x, y, tallest = 0, y + tallest, 0
-            panels.append(_outline(panel, grafana.GridPos(h=panel.height, w=panel.width, x=x, y=y)))
+            panels.append(
+                _outline(_with_filter_note(panel, has_model), grafana.GridPos(h=panel.height, w=panel.width, x=x, y=y))
+            )
             x, tallest = x + panel.width, max(tallest, panel.height)
         y += tallest
     outline = grafana.Dashboard(
@@ -78,11 +84,20 @@ def as_json(dashboard: Dashboard) -> Json:
         time=grafana.Time(dashboard.time_range, "now"),
         timezone="browser",
         links=[grafana.DashboardLink(title="rayhelm", tags=[TAG], asDropdown=True, includeVars=True, keepTime=True)],
-        templating=grafana.Templating(list=[_datasource(), *map(_variable, variables_of(dashboard)), _runbooks()]),
+        templating=grafana.Templating(list=[_datasource(), *map(_variable, variables), _runbooks()]),
         panels=panels,
     ).auto_panel_ids()
     found: Json = json.loads(json.dumps(outline, cls=DashboardEncoder))
     return _current(found, dashboard)
+
+
+def _with_filter_note(panel: AnyPanel, has_model: bool) -> AnyPanel:
+    """Say in the description where the variable Model does not filter."""
+    filtered = [bool(re.search(r"\$model\b", query.expr)) for query in panel.queries]
+    if not has_model or all(filtered):
+        return panel
+    note = f"The filter Model does not apply{' to all series' if any(filtered) else ''}: {NO_MODEL}."
+    return panel.model_copy(update={"description": f"{panel.description} {note}"})
 
 
 def _outline(panel: AnyPanel, position: Any) -> Any:

@@ -183,16 +183,17 @@ OBJECTIVES = Row(
     title="Objectives",
     panels=(
         BarGauge(
-            title="Requests within the objective, 1 d",
-            description="Share of the requests of the last day that met the objectives of availability, time to "
-            "first token and time per output token. A name without a service is of the gateway.",
-            thresholds=falling(0.95, 0.99),
+            title="Error budget left",
+            description="Share of the error budget that is left if the whole period of the objective was like the "
+            "last 3 days: availability, time to first token, time per output token. Below 0 the objective is missed. A "
+            "name without a service is of the gateway.",
+            thresholds=falling(0, 0.1),
             maximum=1,
             no_value=NO_RULES,
             lines=(
-                line(recorded.within_objective, f"available {OF_SERVICE}", slo="availability"),
-                line(recorded.within_objective, f"TTFT {OF_SERVICE}", slo="ttft"),
-                line(recorded.within_objective, f"TPOT {OF_SERVICE}", slo="tpot"),
+                line(recorded.error_budget_left, f"available {OF_SERVICE}", slo="availability"),
+                line(recorded.error_budget_left, f"TTFT {OF_SERVICE}", slo="ttft"),
+                line(recorded.error_budget_left, f"TPOT {OF_SERVICE}", slo="tpot"),
             ),
             runbook="AvailabilityBudgetBurnsSlowly",
         ),
@@ -386,5 +387,5 @@ DASHBOARD = Dashboard(
     description="Firing alerts, objectives, upgrades, Kubernetes objects, costs and GPUs of all services.",
     time_range="now-6h",
     refresh="1m",
-    rows=(ALERTS_ROW, NOW, SERVICES, OBJECTIVES, UPGRADES, OBJECTS, COSTS, GPUS),
+    rows=(ALERTS_ROW, OBJECTIVES, NOW, SERVICES, UPGRADES, OBJECTS, COSTS, GPUS),
 )
