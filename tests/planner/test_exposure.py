@@ -54,4 +54,4 @@ def test_controller_is_warned_of_when_only_tenants_are_allowed(route: str) -> No
 def test_cidr_of_all_addresses_is_warned_of(cidr: str) -> None:
     (warning,) = warnings(ROUTE % ("own", "infra"), cidr)
     assert "`clusters.main.apiServer.cidrs` has" in warning
-    assert "every address" in warning
+    assert "allows all addresses, so write those that are used" in warning

@@ -42,10 +42,8 @@ def warn_open_cidrs(fleet: Fleet) -> Iterator[str]:
     """Yield warnings: CIDRs that are all addresses."""
     for name, cluster in fleet.clusters.items():
         for path, cidr in _find_open(cluster.model_dump(by_alias=True, exclude={"gateway": {"values"}})):
-            yield (
-                f"`clusters.{name}.{path}` has {cidr}, which is every address: the NetworkPolicy limits nothing there."
-                " Write the addresses that are used"
-            )
+            what = "API keys alone decide who is served" if path == "gateway.tls.cidrs" else "write those that are used"
+            yield f"`clusters.{name}.{path}` has {cidr}: the NetworkPolicy allows all addresses, so {what}"
 
 
 def _find_open(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
