@@ -325,6 +325,11 @@ def test_http_route_has_its_gateway_and_no_timeout() -> None:
     assert rule["backendRefs"] == [{"name": "main-gateway", "port": 80}]
 
 
+def test_http_route_has_no_timeouts_when_they_are_off() -> None:
+    (rule,) = spec("HTTPRoute", {"exposure": {"httpRoute": {"timeouts": False}}}, "gateway/keda")["rules"]
+    assert rule.keys() == {"matches", "backendRefs"}
+
+
 def test_ingress_references_its_certificate() -> None:
     ingress = spec("Ingress", base="gateway/everything")
     hosts = ["ai.example.org", "llm.example.org"]

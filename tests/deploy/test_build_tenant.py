@@ -117,6 +117,13 @@ def test_gateway_is_exposed_by_the_route_of_the_cluster(gateway: str, kind: str,
     assert exposure.annotations == ({"a.example/b": "c"} if kind == "Ingress" else {})
 
 
+@pytest.mark.parametrize(("key", "has_timeouts"), [("", True), (", timeouts: false", False)])
+def test_route_has_timeouts_unless_the_fleet_leaves_them_out(key: str, has_timeouts: bool) -> None:
+    route = f"allowedClients: [front], httpRoute: {{gateway: shared{key}}}"
+    exposure = render_gateway(FLEET % f", gateway: {{host: ai.example.com, {route}}}").exposure
+    assert exposure.http_route.timeouts is has_timeouts
+
+
 def test_gateway_itself_has_the_tls_of_the_fleet() -> None:
     tls = "tls: {secrets: [a-tls, b-tls], cidrs: [203.0.113.0/24], annotations: {a.example/b: c}}"
     found = render_gateway(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [apps], {tls}}}")
@@ -331,7 +338,8 @@ def test_every_model_of_a_reference_fleet_has_a_gateway(name: str) -> None:
             places = {other for other, remote in gateway.remotes.items() if model in remote.models}
             assert places & {where for where, served_as in served if served_as == model}
             assert (cluster, model) not in served
-    assert not [warning for warning in rendered.plan.warnings if not re.search("is unused|aliases", warning)]
+    meant = "is unused|aliases|allows all addresses"
+    assert not [warning for warning in rendered.plan.warnings if not re.search(meant, warning)]
 
 
 def test_plan_counts_gpus_by_resource_name() -> None:

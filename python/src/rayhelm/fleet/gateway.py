@@ -42,6 +42,9 @@ class HttpRoute(Record):
     """Namespace of that Gateway; default: the namespace of the gateway of rayhelm."""
     listener: Name | None = Field(default=None, examples=["https"])
     """Listener with TLS; default: all listeners."""
+    timeouts: bool = True
+    """Turn timeouts of the Gateway off in the route. Set false on GKE, whose controller refuses a route with timeouts,
+    and set `timeoutSec` in a `GCPBackendPolicy`."""
 
 
 class Tls(Record):

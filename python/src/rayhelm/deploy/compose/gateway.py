@@ -177,7 +177,8 @@ def _build_exposure(declared: Gateway) -> Exposure:
     if declared.http_route:
         route = declared.http_route
         parent = ParentRef(name=route.gateway, namespace=route.namespace or "", section_name=route.listener or "")
-        return Exposure(kind="HTTPRoute", hosts=hosts, http_route=HttpRouteExposure(parent=parent))
+        exposure = HttpRouteExposure(parent=parent, timeouts=route.timeouts)
+        return Exposure(kind="HTTPRoute", hosts=hosts, http_route=exposure)
     if declared.tls:
         return Exposure(kind="TLS", hosts=hosts, tls=TlsExposure(secret_names=list(declared.tls.secrets)))
     return Exposure()

@@ -46,10 +46,14 @@ class ParentRef(Values):
 
 
 class HttpRouteExposure(Values):
-    """HTTPRoute of the Gateway API. Its timeouts are off; those of HAProxy apply."""
+    """HTTPRoute of the Gateway API."""
 
     parent: ParentRef = ParentRef()
     """Gateway of the route."""
+    timeouts: bool = True
+    """Write timeouts of `0s`, which turn those of the Gateway off; those of HAProxy apply. Controllers on Envoy end
+    responses after 15 s without them. GKE's controller refuses a route that has timeouts: with false the route has
+    none, and a `GCPBackendPolicy` with `timeoutSec` for the Service is needed, because its default is 30 s."""
 
 
 class IngressExposure(Values):
