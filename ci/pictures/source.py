@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 
+from rayhelm.observe.bundled import list_panels
+
 __all__ = ["Panel", "PrometheusError", "Range", "Result", "Series", "read_panels"]
 
 Json = dict[str, Any]
@@ -84,7 +86,7 @@ def read_panels(client: httpx.Client, dashboard: Json, during: Range, chosen: Ma
     """Run all queries of a dashboard. `chosen` are values of its variables; the others are All."""
     variables = {each["name"]: each.get("allValue", "") for each in dashboard["templating"]["list"]}
     variables |= {name: value for name, value in chosen.items() if name in variables} | during.windows
-    return [_read(client, panel, during, variables) for panel in dashboard["panels"]]
+    return [_read(client, panel, during, variables) for panel in list_panels(dashboard)]
 
 
 def _read(client: httpx.Client, panel: Json, during: Range, variables: Mapping[str, str]) -> Panel:

@@ -13,6 +13,7 @@ from charts import kit
 from charts.oracles import validator_of
 from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import MissingError
+from rayhelm.observe.bundled import list_panels
 from rayhelm.observe.dashboards import load_dashboards
 from testbed.tools.crds import crd_files
 
@@ -48,7 +49,7 @@ def jsons(kind: str, **settings: Any) -> dict[str, Object]:
 
 
 def panel_links(dashboard: Object) -> list[str]:
-    of_panels = [link["url"] for panel in dashboard["panels"] for link in panel.get("links", [])]
+    of_panels = [link["url"] for panel in list_panels(dashboard) for link in panel.get("links", [])]
     return [*of_panels, *re.findall(r'"(\$\{runbooks\}/\$\{__value[^"]*)"', json.dumps(dashboard))]
 
 

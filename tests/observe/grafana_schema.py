@@ -3,7 +3,7 @@
 Grafana ignores keys that it does not know and values of wrong types: a mistake there is an option without effect.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -489,8 +489,8 @@ class RowPanel(Strict):
     type: Literal["row"]
     title: NonEmpty
     gridPos: GridPos
-    collapsed: Literal[False]
-    panels: Annotated[list[Any], Field(max_length=0)]
+    collapsed: bool
+    panels: list["AnyPanel"]
 
 
 AnyPanel = Annotated[

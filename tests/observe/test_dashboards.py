@@ -14,6 +14,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard as GrafanaDashboar
 from observe.grafana_schema import DashboardJson
 from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.facts.metrics import exporter_of
+from rayhelm.observe.bundled import list_panels
 from rayhelm.observe.dashboards import load_dashboards
 from rayhelm.observe.panel_options import UNITS
 from rayhelm.observe.panels import as_json
@@ -33,7 +34,7 @@ def found(request: pytest.FixtureRequest) -> Json:
 
 
 def panels(dashboard: Json) -> list[Json]:
-    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    return [panel for panel in list_panels(dashboard) if panel["type"] != "row"]
 
 
 def name_of(dashboard: Json) -> str:
@@ -114,7 +115,7 @@ def test_schema_refuses_a_value_that_the_round_trip_accepts(path: tuple[Any, ...
 
 
 def test_panels_do_not_overlap_and_stay_in_the_grid(found: Json) -> None:
-    cells = [(panel["title"], panel["gridPos"]) for panel in found["panels"]]
+    cells = [(panel["title"], panel["gridPos"]) for panel in list_panels(found)]
     assert all(place["x"] + place["w"] <= 24 for _, place in cells)
     for (one, a), (other, b) in combinations(cells, 2):
         apart = (
@@ -127,7 +128,7 @@ def test_panels_do_not_overlap_and_stay_in_the_grid(found: Json) -> None:
 
 
 def test_panel_ids_and_titles_within_a_row_are_unique(found: Json) -> None:
-    ids = [panel["id"] for panel in found["panels"]]
+    ids = [panel["id"] for panel in list_panels(found)]
     assert len(set(ids)) == len(ids)
     titles = [(row.title, panel.title) for row in load_dashboards()[name_of(found)].rows for panel in row.panels]
     assert len(set(titles)) == len(titles)
@@ -223,3 +224,9 @@ def test_server_errors_are_red(name: str, title: str) -> None:
     panel = next(panel for panel in panels(JSON[name]) if panel["title"] == title)
     (red,) = (each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == "/^5/")
     assert red["properties"] == [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}]
+
+
+def test_rows_below_the_first_two_are_collapsed(found: Json) -> None:
+    rows = [panel for panel in found["panels"] if panel["type"] == "row"]
+    assert [row["collapsed"] for row in rows] == [number >= 2 for number in range(len(rows))]
+    assert all(bool(row["panels"]) == row["collapsed"] for row in rows)

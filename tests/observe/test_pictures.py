@@ -13,6 +13,7 @@ from ci.pictures.source import Range, read_panels, substitute
 from ci.pictures.units import format_value
 from observe.synthetic import client
 from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.observe.bundled import list_panels
 
 Json = dict[str, Any]
 
@@ -36,7 +37,7 @@ def test_picture_is_drawn_and_nothing_is_empty_when_each_query_has_data(name: st
     assert height > 500
     result = report(found, panels, {})
     assert result.is_good
-    assert result.panels == result.with_data == len([each for each in found["panels"] if each["type"] != "row"])
+    assert result.panels == result.with_data == len([each for each in list_panels(found) if each["type"] != "row"])
     assert result.queries == result.queries_with_data
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from rayhelm.observe.bundled import list_panels
+
 __all__ = ["OF_UNUSED_FEATURES", "fill_variables", "queries_of"]
 
 OF_UNUSED_FEATURES = {
@@ -22,7 +24,7 @@ OF_UNUSED_FEATURES = {
 
 def queries_of(dashboard: Path) -> dict[str, str]:
     """Queries of the panels, by title and number."""
-    panels = json.loads(dashboard.read_text())["panels"]
+    panels = list_panels(json.loads(dashboard.read_text()))
     return {
         f"{panel['title']} {target['refId']}": target["expr"] for panel in panels for target in panel.get("targets", [])
     }

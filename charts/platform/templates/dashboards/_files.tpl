@@ -11,7 +11,7 @@
 {{- $json := toString $text | replace "\"hide\": 0,\n    \"label\": \"URL of docs/runbooks\"" "\"hide\": 2,\n    \"label\": \"URL of docs/runbooks\"" }}
 {{- $json = regexReplaceAll `("name": "runbooks",\n +"query": )""` $json (printf `${1}%s` (toJson $url)) }}
 {{- if not $url }}
-{{- $json = regexReplaceAll `\n   "links": \[\n    \{[^}]*\$\{runbooks\}/[^}]*\}\n   \],` $json "" }}
+{{- $json = regexReplaceAll `\n +"links": \[\n +\{[^}]*\$\{runbooks\}/[^}]*\}\n +\],` $json "" }}
 {{- $json = regexReplaceAll `\[\s+\{[^{}]*\$\{runbooks\}/\$\{__value.raw\}[^{}]*\}\s+\]` $json "[]" }}
 {{- end }}
 {{- $_ := set $texts $name $json }}

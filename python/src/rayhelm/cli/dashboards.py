@@ -63,11 +63,13 @@ def dashboards_command(
 
 def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str, Any]:
     """Return name, title, number of panels and description of a dashboard."""
+    from rayhelm.observe.bundled import list_panels
+
     return {
         "name": name,
         "title": dashboard["title"],
         "uid": dashboard["uid"],
-        "panels": sum(panel["type"] != "row" for panel in dashboard["panels"]),
+        "panels": sum(panel["type"] != "row" for panel in list_panels(dashboard)),
         "description": dashboard["description"],
         **({"file": file} if file else {}),
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from rayhelm.deploy.charts.helm import charts_dir
 
-__all__ = ["RUNBOOKS", "load_bundled", "set_runbooks"]
+__all__ = ["RUNBOOKS", "list_panels", "load_bundled", "set_runbooks"]
 
 Json = dict[str, Any]
 
@@ -17,6 +17,11 @@ def load_bundled() -> dict[str, Json]:
     """Return the dashboards by name."""
     files = sorted((charts_dir() / "platform/files/dashboards").glob("*.json"))
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
+def list_panels(dashboard: Json) -> list[Json]:
+    """Return rows and panels in their order, with those of closed rows."""
+    return [each for panel in dashboard["panels"] for each in (panel, *panel.get("panels", ()))]
 
 
 def set_runbooks(dashboard: Json, url: str) -> Json:
@@ -32,6 +37,8 @@ def set_runbooks(dashboard: Json, url: str) -> Json:
 
 def _without_links(panel: Json) -> Json:
     kept = {key: value for key, value in panel.items() if key != "links"}
+    if "panels" in kept:
+        kept["panels"] = [_without_links(each) for each in kept["panels"]]
     config = kept.get("fieldConfig")
     return kept | ({"fieldConfig": _without_runbooks(config)} if config else {})
 

@@ -37,6 +37,7 @@ PLUGIN_VERSION = "11.6.0"
 TAG = "rayhelm"
 """Tag of all dashboards, by which they link to each other."""
 COLUMNS = 24
+OPEN_ROWS = 2
 NO_MODEL = "they have no model, or another label for it"
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -179,9 +180,23 @@ def _current(found: Json, dashboard: Dashboard) -> Json:
     kept["timepicker"] = {}
     kept["templating"] = {"list": [_current_variable(each) for each in found["templating"]["list"]]}
     models = iter(dashboard.panels)
-    kept["panels"] = [
+    panels = [
         _current_row(each) if each["type"] == "row" else _current_panel(each, next(models)) for each in found["panels"]
     ]
+    kept["panels"] = _collapse(panels)
+    return kept
+
+
+def _collapse(panels: list[Json]) -> list[Json]:
+    """Close all rows but the first ones: Grafana asks no queries of a closed row. It keeps its panels itself."""
+    kept: list[Json] = []
+    rows: list[Json] = []
+    for panel in panels:
+        if panel["type"] == "row":
+            rows.append({**panel, "collapsed": len(rows) >= OPEN_ROWS, "panels": []})
+        is_inside = rows and rows[-1]["collapsed"] and panel["type"] != "row"
+        target = rows[-1]["panels"] if is_inside else kept
+        target.append(rows[-1] if panel["type"] == "row" else panel)
     return kept
 
 
