@@ -1,5 +1,6 @@
 """Fixes of refused fleets that a person pastes: each one has to be accepted, or at least to mean what was meant."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,9 @@ def test_path_of_a_fix_has_a_long_name_whole() -> None:
     (problem,) = found.value.problems
     assert isinstance(problem.fix, Fix)
     assert problem.fix.path == f"models.{name}.context"
+
+
+def test_small_shortage_of_memory_is_said_in_mebibytes() -> None:
+    pool = "{gpu: A100-SXM-40GB, nodes: 1, gpusPerNode: 8}"
+    problem = refused(pool, f"{{source: {SMALL}, context: 16400, gpuFraction: 0.5}}")
+    assert re.search(r": \d+ MiB of memory are missing per GPU", problem.message)

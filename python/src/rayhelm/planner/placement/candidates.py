@@ -214,7 +214,8 @@ def _evaluate_engine(
     result = memory.resolve(model_spec, split, share)
     if not result.fits:
         short = result.missing / 2**30
-        return RejectedSplit(split, f"{short:.1f} GiB of memory are missing per GPU", short)
+        size = f"{short:.1f} GiB" if short >= 0.1 else f"{max(1, round(short * 1024))} MiB"
+        return RejectedSplit(split, f"{size} of memory are missing per GPU", short)
     config = result.config
     if config.shape != split.shape:
         split = replace(split, shape=config.shape)
