@@ -313,7 +313,7 @@ def test_fit_command_says_which_gpu_was_taken(
     ("name", "gib", "fast"),
     [
         *[("B300", 268.59, True), ("GB300", 277.54, True), ("H20", 95.0, True), ("L20", 44.53, False)],
-        *[("L2", 22.35, False), ("A40", 44.53, False), ("RTX 3090 Ti", 23.58, False), ("H200 NVL", 139.8, True)],
+        *[("L2", 22.35, False), ("A40", 44.35, False), ("RTX 3090 Ti", 23.58, False), ("H200 NVL", 139.8, True)],
         *[("A100-PCIe-40GB", 39.38, False), ("RTX PRO 6000 Max-Q", 95.6, False)],
     ],
 )

@@ -5,6 +5,7 @@ A new entry is one new file: `data/gpus/<id>.yaml`, `data/mig/<id>.yaml`, `data/
 """
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -70,6 +71,12 @@ class Catalog:
         if stem(found.id) == wanted or not others:
             return ""
         return f"GPU {whole} is read as {found.id}; it could also be {', '.join(others)}"
+
+    def add_gpus(self, gpus: Sequence[GpuKind]) -> "Catalog":
+        """Return a catalog that has these GPUs too."""
+        found = copy(self)
+        found._gpus = self._gpus.add(gpus)
+        return found
 
     def mig(self, gpu: GpuKind) -> MigTable | None:
         """Return the MIG profiles of a GPU; None if it has no MIG."""

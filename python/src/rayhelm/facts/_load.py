@@ -1,7 +1,7 @@
 """Read catalog files on first use. Each file has one record and is named after its id."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,7 @@ class CatalogFolder(Generic[Record]):
         self._folder, self._label = folder, label
         self._kind: type[Record] = kind
         self._read: dict[Path, Record] = {}
+        self._added: tuple[Record, ...] = ()
 
     def get(self, name: str) -> Record:
         """Return an entry by id, by alias or, for a model, by the last part of its id."""
@@ -49,7 +50,13 @@ class CatalogFolder(Generic[Record]):
         return self._by_name[wanted]
 
     def all(self) -> tuple[Record, ...]:
-        return self._entries
+        return (*self._entries, *self._added)
+
+    def add(self, entries: Sequence[Record]) -> "CatalogFolder[Record]":
+        """Return a folder that has these entries too. It reads no file again."""
+        found: CatalogFolder[Record] = CatalogFolder(self._folder, self._kind, self._label)
+        found._read, found._added = self._read, (*self._added, *entries)
+        return found
 
     @cached_property
     def _entries(self) -> tuple[Record, ...]:

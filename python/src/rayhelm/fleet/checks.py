@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
+from rayhelm.facts import load_catalog
 from rayhelm.facts.engine_arguments import load_owned_arguments
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.base import short
@@ -22,6 +23,7 @@ from rayhelm.fleet.model_parts import check_pools
 from rayhelm.fleet.models import ModelSpec, Parallelism
 from rayhelm.fleet.names import MAX_LABEL, derive_kubernetes_name
 from rayhelm.fleet.nearest import nearest
+from rayhelm.fleet.own_gpus import find_figure_problems
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.references import reference
 from rayhelm.fleet.yaml_nodes import Path
@@ -33,6 +35,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
     """Problems of all rules between records, by line."""
     found = [
         *_clusters(fleet, document),
+        *_gpus(fleet, document),
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
@@ -58,6 +61,13 @@ def _clusters(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"it needs the metric of a Prometheus, and cluster `{name}` has no `prometheus`",
                 Fix("../../prometheus", {"url": "http://prometheus-operated.monitoring:9090"}),
             )
+
+
+def _gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    facts = load_catalog()
+    for name, gpu in fleet.gpus.items():
+        for key, message, fix in find_figure_problems(name, gpu, facts):
+            yield document.problem(("gpus", name, *([key] if key else [])), message, fix)
 
 
 def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:

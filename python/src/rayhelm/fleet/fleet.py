@@ -5,10 +5,12 @@ from functools import cached_property
 
 from pydantic import Field
 
+from rayhelm.facts import Catalog
 from rayhelm.fleet.base import Record
 from rayhelm.fleet.gitops import Gitops
 from rayhelm.fleet.models import STABLE, ModelSpec
 from rayhelm.fleet.names import ModelName, Name, derive_kubernetes_name, name_part
+from rayhelm.fleet.own_gpus import GpuName, OwnGpu, extend_catalog
 from rayhelm.fleet.pools import Cluster, Network, Pool
 from rayhelm.fleet.tenants import Service, Tenant
 
@@ -36,6 +38,10 @@ class Fleet(Record):
     """Kubernetes clusters; default: one with the name `main`."""
     networks: dict[Name, Network] = {}
     """Networks that the catalog does not have, or that you measured."""
+    gpus: dict[GpuName, OwnGpu] = Field(
+        default={}, examples=[{"RTX-3080-20GB": {"like": "RTX-3090-24GB", "memory": "20GB", "tflops": 59.5}}]
+    )
+    """GPUs that the catalog does not have, by the name that pools give them."""
     measurements: str | None = Field(default=None, min_length=1, max_length=1024, examples=["measurements.yaml"])
     """File that `rayhelm probe` and `rayhelm bench` wrote, below the folder of this one. The plan uses measured
     networks in place of `network` of their pools, and the measured speed of models."""
@@ -52,6 +58,11 @@ class Fleet(Record):
     gitops: Gitops | None = None
     """Delivery by Argo CD: `rayhelm render` writes its Applications. Default: none are written."""
     review: Review = Review()
+
+    @cached_property
+    def facts(self) -> Catalog:
+        """The catalog with the GPUs of the fleet."""
+        return extend_catalog(self.gpus)
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""

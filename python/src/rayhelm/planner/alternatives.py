@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.check_prefill_decode import SERVED_TASKS
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import Parallelism
+from rayhelm.fleet.own_gpus import extend_catalog
 from rayhelm.fleet.pools import Pool
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
 from rayhelm.planner.alternative_change import confirm, pin_split
@@ -39,7 +40,7 @@ _NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gpt
 
 def list_alternatives(loaded: LoadedFleet, plan: Plan, facts: Catalog | None = None) -> dict[str, list[Alternative]]:
     """Return the alternatives of each model with a known price, the largest saving first."""
-    facts = facts or load_catalog()
+    facts = extend_catalog(loaded.fleet.gpus, facts)
     inventories = build_inventories(loaded.fleet, loaded.measured, facts)
     found: dict[str, list[Alternative]] = {}
     specs = resolve_model_specs(loaded, facts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.facts.engines import find_engine
 from rayhelm.facts.huggingface import resolve_online
 from rayhelm.facts.model import Checkpoint
@@ -14,6 +14,7 @@ from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.own_gpus import extend_catalog
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.access.exposure import warn_exposure, warn_open_cidrs
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
@@ -50,7 +51,7 @@ __all__ = ["plan_fleet", "resolve_model_specs"]
 def plan_fleet(loaded: LoadedFleet, facts: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems, each with its line."""
     with loaded.document.joined():
-        return _plan(loaded, facts or load_catalog())
+        return _plan(loaded, extend_catalog(loaded.fleet.gpus, facts))
 
 
 def _plan(loaded: LoadedFleet, facts: Catalog) -> Plan:

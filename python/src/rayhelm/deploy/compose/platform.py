@@ -15,7 +15,6 @@ from rayhelm.deploy.values.platform.network import PlatformNetworkPolicy
 from rayhelm.deploy.values.platform.probe import Probe, ProbeImage
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import Fix, FleetError, Problem, run_all
-from rayhelm.facts import load_catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import GpuOperator, Pool
@@ -67,7 +66,7 @@ def _build_values(
 ) -> PlatformValues:
     operator = fleet.clusters[cluster].gpu_operator
     shared = dict(_list_shared_pools(cluster, plan, fleet))
-    by_vendor = {name: load_catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
+    by_vendor = {name: fleet.facts.gpu(use.gpu).vendor for name, (use, _) in shared.items()}
     nvidia = {name: _build_nvidia_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
     intel = {name: _build_intel_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
     return PlatformValues(

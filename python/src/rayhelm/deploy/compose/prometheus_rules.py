@@ -12,7 +12,7 @@ from rayhelm.deploy.values.platform.prometheus_rules import (
     RuledModel,
 )
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
@@ -38,7 +38,7 @@ def build_prometheus_rules(
         labels=scraped.rule_labels,
         runbook_url=scraped.runbook_url or "",
         models={name: _model(model, plan, fleet, services) for name, model in models.items()},
-        gpu_prices=_list_prices({model.service for model in models.values()}, plan, fleet, load_catalog()),
+        gpu_prices=_list_prices({model.service for model in models.values()}, plan, fleet, fleet.facts),
         keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
         redis_namespaces=_list_redis_namespaces(services[model.service] for model in models.values()),
     )

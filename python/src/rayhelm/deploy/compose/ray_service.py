@@ -40,12 +40,13 @@ from rayhelm.deploy.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.deploy.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress, ServiceApiServer
 from rayhelm.deploy.values.ray_service.serve import Logging, ProxyTls, Serve
 from rayhelm.errors import Fix, FleetError, Problem, run_all
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.facts.huggingface import resolve_online
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.own_gpus import extend_catalog
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.redis import Redis
@@ -63,7 +64,7 @@ def build_ray_service_values(
 ) -> dict[str, RayServiceValues]:
     """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
     with loaded.document.joined():
-        return _build_all(plan, loaded.fleet, loaded.folder, facts or load_catalog())
+        return _build_all(plan, loaded.fleet, loaded.folder, extend_catalog(loaded.fleet.gpus, facts))
 
 
 def _build_all(plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> dict[str, RayServiceValues]:

@@ -20,7 +20,7 @@ from rayhelm.deploy.values.tenant.namespace import TenantNamespace
 from rayhelm.deploy.values.tenant.network import AllowedPeers, TenantEgress, TenantNetworkPolicy, TenantRedis
 from rayhelm.deploy.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, PodQuota, Quota, Storage
 from rayhelm.errors import run_all
-from rayhelm.facts import load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.tenants import Subjects as Declared
@@ -86,7 +86,7 @@ def _build_values(
     return TenantValues(
         namespace=TenantNamespace(name=tenant.namespace or ""),
         access=_build_access(tenant),
-        quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
+        quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan, fleet.facts)),
         network_policy=TenantNetworkPolicy(
             egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values, gateways),
             redis=_build_redis(releases),
@@ -158,9 +158,9 @@ def _list_devices(cluster: str, plan: Plan) -> list[str]:
     return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.gpu_resources]
 
 
-def _map_parts(plan: Plan) -> dict[str, float]:
+def _map_parts(plan: Plan, facts: Catalog) -> dict[str, float]:
     """Map each extended resource that is a part of a GPU to that part."""
-    parts = [load_catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
+    parts = [facts.gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
     return {gpu.resource: gpu.part for gpu in parts}
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from rayhelm.deploy.compose.gpu_units import GpuUnit, list_gpu_units
 from rayhelm.errors import Fix
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.load import LoadedFleet, load_fleet
+from rayhelm.fleet.own_gpus import extend_catalog
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
@@ -54,7 +55,8 @@ class PlannedService:
 
 def plan_costs(path: Path, facts: Catalog | None = None) -> dict[str, PlannedService]:
     """Plan a fleet, and return its services by name. Raises FleetError."""
-    facts, loaded = facts or load_catalog(), load_fleet(path)
+    loaded = load_fleet(path)
+    facts = extend_catalog(loaded.fleet.gpus, facts)
     plan = plan_fleet(loaded, facts)
     return {
         name: PlannedService(

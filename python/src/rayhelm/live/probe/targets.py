@@ -49,7 +49,7 @@ def find_targets(
 ) -> list[FoundTarget]:
     """Return the pools with their nodes. Raises UsageError for an unknown pool, and FleetError if a wanted pool, or
     every pool, cannot be measured; without `wanted`, `warn` gets the others."""
-    facts = load_catalog()
+    facts = loaded.fleet.facts
     pools = {name: pool for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster}
     for name in wanted:
         if name not in pools:

@@ -213,7 +213,10 @@ def _find_gpu(name: str, path: tuple[str | int, ...], facts: Catalog) -> GpuKind
     try:
         return facts.gpu(name)
     except FleetError as error:
-        raise FleetError([_locate(problem, path) for problem in error.problems]) from None
+        located = [_locate(problem, path) for problem in error.problems]
+        raise FleetError(
+            [replace(each, message=f"{each.message}; `gpus` describes others") for each in located]
+        ) from None
 
 
 def _find_network(name: str, path: tuple[str | int, ...], fleet: Fleet, facts: Catalog) -> PoolNetwork:

@@ -126,12 +126,11 @@ def _group(nodes: list[Object], facts: Facts) -> dict[str, list[Object]]:
 
 def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
     """Node labels of each host of each pool, as the pods select them."""
-    from rayhelm.facts import load_catalog
     from rayhelm.planner.placement.feature_discovery import has_feature_discovery
 
-    known, found = load_catalog(), {}
     assert facts.rendered
     fleet = facts.rendered.loaded.fleet
+    known, found = fleet.facts, {}
     for name, pool in fleet.pools.items():
         if pool.cluster != facts.region:
             continue
