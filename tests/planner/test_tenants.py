@@ -101,7 +101,7 @@ def test_service_of_an_unknown_tenant_is_one_problem() -> None:
         (
             "host: ai.example.com",
             "`host` needs `ingress`, `httpRoute` or `tls`",
-            "ingress: {className: nginx, tlsSecret: ai-tls}",
+            "ingress: {className: nginx, tlsSecret: ai-tls, annotations: ",
         ),
         ("ingress: {tlsSecret: tls}", "the name that clients use", "host: ai.example.com"),
         ("host: x, ingress: {tlsSecret: tls}", "`allowedClients` is empty", "allowedClients: [ingress-nginx]"),

@@ -50,12 +50,12 @@ class CatalogFolder(Generic[Record]):
         return self._by_name[wanted]
 
     def all(self) -> tuple[Record, ...]:
-        return (*self._entries, *self._added)
+        return self._entries + self._added
 
     def add(self, entries: Sequence[Record]) -> "CatalogFolder[Record]":
         """Return a folder that has these entries too. It reads no file again."""
         found: CatalogFolder[Record] = CatalogFolder(self._folder, self._kind, self._label)
-        found._read, found._added = self._read, (*self._added, *entries)
+        found._read, found._added = self._read, self._added + tuple(entries)
         return found
 
     @cached_property
