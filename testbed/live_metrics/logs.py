@@ -72,7 +72,7 @@ def send_logged_requests(endpoint: Endpoint) -> dict[str, int]:
             **{f"logged-refused-{key}": value for key, value in {**_REFUSED, **_REFUSED_BY_GATEWAY}.items()},
         }.items():
             found[name] = http.post(path, json=body, headers={"x-request-id": name}).status_code
-        long = {**_CHAT, "stream": True, "max_tokens": 15_000, "ignore_eos": True}
+        long = {**_CHAT, "stream": True, "max_tokens": 7500, "ignore_eos": True}
         with http.stream("POST", "/v1/chat/completions", json=long, headers={"x-request-id": ABORTED}) as answer:
             next(answer.iter_bytes())
     return found
