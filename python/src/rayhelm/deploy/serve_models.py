@@ -3,13 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DP_BUILDER", "LLM_BUILDER", "PD_BUILDER", "list_engine_configs", "list_llm_configs"]
+__all__ = [
+    "DP_BUILDER",
+    "LLM_BUILDER",
+    "LLM_BUILDERS",
+    "PD_BUILDER",
+    "find_llm_builder",
+    "list_engine_configs",
+    "list_llm_configs",
+]
 
 LLM_BUILDER = "ray.serve.llm:build_openai_app"
 DP_BUILDER = "ray.serve.llm:build_dp_openai_app"
 """For one model with data parallel ranks."""
 PD_BUILDER = "ray.serve.llm:build_pd_openai_app"
 """For one model with replicas that compute prompts, and others that compute answers."""
+LLM_BUILDERS = (LLM_BUILDER, DP_BUILDER, PD_BUILDER)
+
+
+def find_llm_builder(import_path: str) -> str:
+    """Return the builder of Ray Serve LLM that an import path names; empty for another path. Ray reads a dot before the
+    name as it reads a colon."""
+    return next((each for each in LLM_BUILDERS if each.replace(":", ".") == import_path.replace(":", ".")), "")
 
 
 def list_llm_configs(application: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,14 @@ import yaml
 from rayhelm.facts.closed import Closed
 from rayhelm.facts.versions import versions
 
-__all__ = ["OwnedArgument", "load_argument_schema", "load_owned_arguments", "load_uncounted_arguments"]
+__all__ = [
+    "OwnedArgument",
+    "RemovedArgument",
+    "load_argument_schema",
+    "load_owned_arguments",
+    "load_removed_arguments",
+    "load_uncounted_arguments",
+]
 
 _FOLDER = Path(__file__).parent.parent / "data" / "engine_arguments"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,6 +37,17 @@ class OwnedArgument(Closed):
     """Value that is accepted, because it changes nothing."""
 
 
+class RemovedArgument(Closed):
+    """An argument of earlier vLLM."""
+
+    why: str
+    """What became of it."""
+    use: str = ""
+    """Argument that replaces it."""
+    value: bool | None = None
+    """Value of that argument, where it is not the same."""
+
+
 @cache
 def load_argument_schema() -> dict[str, Any]:
     """Return the arguments of the pinned vLLM as a JSON Schema of `engine_kwargs`."""
@@ -41,6 +59,12 @@ def load_argument_schema() -> dict[str, Any]:
 def load_owned_arguments() -> dict[str, OwnedArgument]:
     """Return the arguments that something else sets, by name."""
     return {name: OwnedArgument.model_validate(row) for name, row in _read("owned.yaml").items()}
+
+
+@cache
+def load_removed_arguments() -> dict[str, RemovedArgument]:
+    """Return arguments of earlier vLLM that the pinned one does not have, by name."""
+    return {name: RemovedArgument.model_validate(row) for name, row in _read("removed.yaml").items()}
 
 
 @cache
