@@ -10,6 +10,7 @@ import yaml
 from policies.kit.cases import CASES, FOLDER, NAMES, case, documents, previous_objects, rules_of
 from rayhelm.check.lint.fleet import lint_fleet
 from rayhelm.check.lint.manifests import lint_manifests
+from rayhelm.check.lint.ray_service.check import RULES
 from rayhelm.deploy.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError, Problem
 from shared.command import run
@@ -41,7 +42,7 @@ def line(problem: Problem) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_good_objects_have_no_problem(name: str) -> None:
-    (said,) = lint_manifests(FOLDER / name / "good.yaml").done
+    said, *_ = lint_manifests(FOLDER / name / "good.yaml").done
     assert said.endswith(f"objects pass {len(NAMES)} policies")
 
 
@@ -52,7 +53,7 @@ def test_of_a_change_only_the_end_is_seen_and_nothing_reported(name: str) -> Non
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not previous_objects(name)])
 def test_each_bad_object_is_reported_with_the_rules_that_it_breaks(name: str) -> None:
-    found = problems(FOLDER / name / "bad.yaml")
+    found = [problem for problem in problems(FOLDER / name / "bad.yaml") if problem.rule not in RULES]
     starts = [number for number, text in enumerate((FOLDER / name / "bad.yaml").read_text().splitlines(), 1)
               if text.startswith("apiVersion:")]  # fmt: skip
     reported: dict[int, set[str]] = {}

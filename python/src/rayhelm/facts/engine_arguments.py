@@ -44,8 +44,6 @@ class RemovedArgument(Closed):
     """What became of it."""
     use: str = ""
     """Argument that replaces it."""
-    value: bool | None = None
-    """Value of that argument, where it is not the same."""
 
 
 @cache

@@ -10,6 +10,7 @@ from rayhelm.check.admission.manifests import Manifest, read_manifests
 from rayhelm.check.admission.pods import project_pods
 from rayhelm.check.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.check.lint.fleet import Checked
+from rayhelm.check.lint.ray_service.check import check_ray_services
 from rayhelm.check.lint.scraping import check_scraping
 from rayhelm.errors import Fix, FleetError, Problem
 
@@ -39,8 +40,10 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
             for violation in evaluate_policies(asked, part, within, by_tenant=by_tenant):
                 _note(each.problem(violation, place), violation, checked)
     checked.problems += check_scraping(manifests)
+    services = check_ray_services(manifests)
     if not checked.problems:
         checked.done.append(f"{path}: {len(manifests)} objects pass {len(asked)} policies")
+    checked.add(services)
     return checked
 
 

@@ -1,4 +1,4 @@
-"""Applications of a serveConfigV2: the import path, keys of Ray Serve LLM, and engine arguments, as data of the package.
+"""Applications of a serveConfigV2: the import path, keys of Ray Serve LLM, and engine arguments.
 
 Neither Ray nor vLLM is imported: their keys are those of the versions in `data/versions.yaml`.
 """
@@ -39,13 +39,24 @@ LLM_CONFIG_KEYS = (
     "callback_config",
 )
 """Fields of LLMConfig in Ray 2.60.0, which refuses other keys."""
-BUILDER_KEYS = {LLM_BUILDER: ("llm_configs",), DP_BUILDER: ("llm_config",), PD_BUILDER: ("prefill_config", "decode_config")}
+BUILDER_KEYS = {
+    LLM_BUILDER: ("llm_configs",),
+    DP_BUILDER: ("llm_config",),
+    PD_BUILDER: ("prefill_config", "decode_config"),
+}
 """Arguments of each builder that have models, and that it needs."""
+_SET_BY_RAY = dict.fromkeys(("model", "served_model_name"), "Ray Serve LLM refuses it: `model_loading_config` sets it")
+_TASK_RUNNERS = {
+    "generate": "generate",
+    "draft": "draft",
+    **dict.fromkeys(("embed", "embedding", "classify", "score", "reward", "encode"), "pooling"),
+}
+"""`runner` for each value of the removed `task`."""
 
 
 def check_applications(service: RayService) -> Iterator[Problem]:
     """Yield what Ray Serve, Ray Serve LLM and vLLM refuse when they build the applications."""
-    if not as_list(service.config.get("applications")):
+    if service.config and "applications" not in service.config:
         fix = Fix("applications", [{"name": "llms", "import_path": LLM_BUILDER, "route_prefix": "/"}])
         yield service.document.problem(("spec", "serveConfigV2"), "has no `applications`", fix, "ray-config")
     for path, application in service.list_applications():
@@ -87,7 +98,9 @@ def _check_import_path(service: RayService, path: Path, application: Mapping[str
         yield problem_at(here, message, Fix("", near), "ray-import-path")
 
 
-def _check_arguments(service: RayService, path: Path, application: Mapping[str, Any], builder: str) -> Iterator[Problem]:
+def _check_arguments(
+    service: RayService, path: Path, application: Mapping[str, Any], builder: str
+) -> Iterator[Problem]:
     arguments = as_map(application.get("args"))
     for key in BUILDER_KEYS[builder]:
         if not arguments.get(key):
@@ -111,18 +124,20 @@ def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> I
         fix = Fix("model_loading_config", {**as_map(model.get("model_loading_config")), "model_id": "chat"})
         yield problem_at(path, "a model needs `model_loading_config.model_id`", fix, "ray-llm-config")
     if model.get("llm_engine", "vLLM") == "vLLM" and not model.get("server_cls"):
-        yield from _check_engine(service, (*path, "engine_kwargs"), as_map(model.get("engine_kwargs")))
+        kind = as_map(model.get("accelerator_config")).get("kind")
+        arguments = as_map(model.get("engine_kwargs"))
+        yield from _check_engine(service, (*path, "engine_kwargs"), arguments, is_on_cpu=kind == "cpu")
 
 
-def _check_engine(service: RayService, path: Path, written: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_engine(service: RayService, path: Path, written: Mapping[str, Any], *, is_on_cpu: bool) -> Iterator[Problem]:
     for key, why in _SET_BY_RAY.items():
         if key in written:
             yield service.document.problem((*path, key), why, Fix.removal(), "vllm-argument")
     executor = written.get("distributed_executor_backend", "ray")
-    if executor not in ("ray", "mp"):
-        yield service.document.problem(
-            (*path, "distributed_executor_backend"), f"`{executor}`: Ray Serve LLM has `ray`", Fix("", "ray"), "vllm-argument"
-        )
+    if executor != "ray" and not is_on_cpu:
+        message = f"is `{executor}`: Ray Serve LLM refuses another executor than `ray` on GPUs"
+        place = (*path, "distributed_executor_backend")
+        yield service.document.problem(place, message, Fix("", "ray"), "vllm-argument")
     data = {key: value for key, value in written.items() if key not in _SET_BY_RAY and value is not None}
     lines = {each[len(path) :]: line for each, line in service.document.lines.items() if each[: len(path)] == path}
     document, record = Document(service.document.file, data, lines), build_argument_record()
@@ -133,32 +148,24 @@ def _check_engine(service: RayService, path: Path, written: Mapping[str, Any]) -
             yield _place(problem, path, service.document, data)
 
 
-_SET_BY_RAY = dict.fromkeys(("model", "served_model_name"), "Ray Serve LLM refuses it: `model_loading_config` sets it")
-
-
 def _place(problem: Problem, path: Path, document: Document, data: Mapping[str, Any]) -> Problem:
     """Return a problem of the arguments alone as one of the whole file."""
     removed = load_removed_arguments().get(problem.path)
     if removed:
-        value = data[problem.path] if removed.value is None else removed.value
+        value = data[problem.path]
         value = _TASK_RUNNERS.get(str(value), "auto") if problem.path == "task" else value
         fix = Fix(f"../{removed.use}", value, replaces="") if removed.use else Fix.removal()
         message = f"vLLM {load_argument_schema()['version']} has no argument `{problem.path}`: {removed.why}"
         return document.problem((*path, problem.path), message, fix, "vllm-argument")
     above = dotted_whole(path)
-    fixes = [
-        replace(fix, path=f"{above}.{fix.path}", replaces=fix.replaces and f"{above}.{fix.replaces}")
-        if isinstance(fix, Fix) and fix.path
-        else fix
-        for fix in (problem.fix, *problem.alternatives)
-    ]
-    others = tuple(fix for fix in fixes[1:] if isinstance(fix, Fix))
-    return replace(problem, path=f"{above}.{problem.path}", fix=fixes[0], alternatives=others, rule="vllm-argument")
+    first, *others = (_place_fix(fix, above) for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix))
+    path_of_key = f"{above}.{problem.path}"
+    return replace(problem, path=path_of_key, fix=first, alternatives=tuple(others), rule="vllm-argument")
 
 
-_TASK_RUNNERS = {
-    "generate": "generate",
-    "draft": "draft",
-    **dict.fromkeys(("embed", "embedding", "classify", "score", "reward", "encode"), "pooling"),
-}
-"""`runner` for each value of the removed `task`."""
+def _place_fix(fix: Fix, above: str) -> Fix:
+    if not fix.path:
+        return fix
+    # The advice of a removal is about the keys of a fleet file.
+    why = "" if fix.is_removal else fix.why
+    return replace(fix, path=f"{above}.{fix.path}", replaces=fix.replaces and f"{above}.{fix.replaces}", why=why)

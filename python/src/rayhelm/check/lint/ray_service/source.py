@@ -10,9 +10,9 @@ import yaml
 from rayhelm.check.admission.manifests import Manifest
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.document import Document
-from rayhelm.fleet.yaml_nodes import Builder, Path, dotted
+from rayhelm.fleet.yaml_nodes import Builder, Loader, Path, dotted
 
-__all__ = ["CLUSTER", "CONFIG", "RayService", "Versions", "as_list", "as_map", "read_ray_service"]
+__all__ = ["CLUSTER", "CONFIG", "ImageVersions", "RayService", "as_list", "as_map", "read_ray_service"]
 
 CONFIG: Path = ("spec", "serveConfigV2")
 CLUSTER: Path = ("spec", "rayClusterConfig")
@@ -33,7 +33,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Versions:
+class ImageVersions:
     """What the tag of an image of the Ray project says; empty texts for another image."""
 
     name: str = ""
@@ -43,7 +43,7 @@ class Versions:
     tag: str = ""
 
     @classmethod
-    def of_image(cls, image: object) -> "Versions":
+    def of_image(cls, image: object) -> "ImageVersions":
         found = _RAY_IMAGE.fullmatch(str(image).partition("@")[0])
         if not found:
             return cls()
@@ -111,8 +111,11 @@ def _read_config(text: str, manifest: Manifest) -> tuple[Any, dict[Path, int]]:
     if len(nodes) != 1 or not isinstance(nodes[0], yaml.MappingNode):
         raise _refuse("not a map with `applications`", manifest, start)
     data = builder.build(nodes[0], ())
-    if builder.problems:
-        raise FleetError([_move(problem, start, is_block=is_block) for problem in builder.problems])
+    problems = [problem for problem in builder.problems if not problem.message.startswith("merge keys")]
+    if problems:
+        raise FleetError([_move(problem, start, is_block=is_block) for problem in problems])
+    if builder.problems:  # KubeRay reads merge keys, which a fleet file does not have
+        data = yaml.load(text, Loader=Loader)
     return data, {(*CONFIG, *path): start + line * is_block for path, line in builder.lines.items() if path}
 
 
@@ -123,4 +126,6 @@ def _refuse(message: str, manifest: Manifest, line: int) -> FleetError:
 
 def _move(problem: Problem, start: int, *, is_block: bool) -> Problem:
     path = ".".join(part for part in (dotted(CONFIG), problem.path) if part)
-    return replace(problem, path=path, line=start + (problem.line or 0) * is_block)
+    message = re.sub(r"(?<=line )\d+", lambda found: str(start + int(found[0]) * is_block), problem.message)
+    line = start + (problem.line or 0) * is_block
+    return replace(problem, message=message, path=path, line=line, rule="ray-config")

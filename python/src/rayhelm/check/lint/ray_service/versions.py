@@ -1,8 +1,8 @@
-"""Versions of a RayService: rayVersion, and Ray and Python in the images of head and workers."""
+"""ImageVersions of a RayService: rayVersion, and Ray and Python in the images of head and workers."""
 
 from collections.abc import Iterator
 
-from rayhelm.check.lint.ray_service.source import CLUSTER, RayService, Versions, as_map
+from rayhelm.check.lint.ray_service.source import CLUSTER, ImageVersions, RayService, as_map
 from rayhelm.deploy.serve_models import find_llm_builder
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.versions import versions
@@ -12,13 +12,13 @@ __all__ = ["check_versions", "find_ray_version"]
 
 def find_ray_version(service: RayService) -> str:
     """Return the version of Ray that the head's image has, else `rayVersion`; empty if neither says it."""
-    images = [Versions.of_image(image) for _, image in service.list_images()]
+    images = [ImageVersions.of_image(image) for _, image in service.list_images()]
     return next((each.ray for each in images if each.ray), str(service.cluster.get("rayVersion") or ""))
 
 
 def check_versions(service: RayService) -> Iterator[Problem]:
     """Yield versions that contradict each other, and images without vLLM."""
-    images = [(path, image, Versions.of_image(image)) for path, image in service.list_images()]
+    images = [(path, image, ImageVersions.of_image(image)) for path, image in service.list_images()]
     known = [each for each in images if each[2].ray]
     if not known:
         return
@@ -56,7 +56,7 @@ def _needs_vllm(service: RayService) -> bool:
 def _check_vllm(service: RayService) -> Iterator[Problem]:
     ours = versions().images["ray"]
     for path, image in service.list_images():
-        found = Versions.of_image(image)
+        found = ImageVersions.of_image(image)
         if found.name != "ray":
             continue
         message = f"{image} has no vLLM, which ray.serve.llm needs; the images rayproject/ray-llm have it"
