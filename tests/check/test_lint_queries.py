@@ -198,3 +198,60 @@ def test_file_that_lint_does_not_know_is_no_fleet_file(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["lint", str(file)])
     assert answer.exit_code == 2
     assert "no file that lint knows" in answer.stderr
+
+
+def adapter(folder: Path, series: str, query: str) -> Path:
+    file = folder / "values.yaml"
+    rule = {"seriesQuery": series, "metricsQuery": query, "resources": {"template": "<<.Resource>>"}}
+    file.write_text(yaml.safe_dump({"rules": {"custom": [rule]}}, sort_keys=False))
+    return file
+
+
+MEAN = "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)"
+RATE = "sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m])) by (<<.GroupBy>>)"
+
+
+@pytest.mark.parametrize(
+    ("series", "query"),
+    [
+        ("ray_vllm_num_requests_waiting", MEAN),
+        ('ray_vllm_num_requests_waiting{namespace!=""}', MEAN),
+        ("ray_vllm_generation_tokens_total", RATE),
+        ("mine_total", RATE),
+        ('{__name__=~"^mine_.*"}', MEAN),
+    ],
+)
+def test_rule_of_the_adapter_that_is_right_has_no_problem(series: str, query: str, tmp_path: Path) -> None:
+    assert problems(adapter(tmp_path, series, query)) == []
+
+
+@pytest.mark.parametrize(
+    ("series", "query", "rule", "key"),
+    [
+        ("ray_vllm_num_requests_waiting", RATE, "promql-rate", "metricsQuery"),
+        ("ray_vllm_num_requests_waitin", MEAN, "promql-metric", "seriesQuery"),
+        ('{__name__=~"^vllm:num_requests_waiting$"}', MEAN, "promql-replaced", "seriesQuery"),
+        ("mine", "sum(ray_gcs_bogus)", "promql-metric", "metricsQuery"),
+        ("mine", "sum(", "promql-syntax", "metricsQuery"),
+    ],
+)
+def test_rule_of_the_adapter_is_checked_with_its_series(
+    series: str, query: str, rule: str, key: str, tmp_path: Path
+) -> None:
+    (problem,) = problems(adapter(tmp_path, series, query))
+    assert (problem.rule, problem.path) == (rule, f"rules.custom[0].{key}")
+
+
+@pytest.mark.parametrize(("kind", "count"), [("prometheus", 1), ("postgresql", 0)])
+def test_query_of_a_scaler_is_promql_only_for_prometheus(kind: str, count: int, tmp_path: Path) -> None:
+    trigger = {"type": kind, "metadata": {"query": "SELECT count(*) FROM jobs WHERE done = false"}}
+    item = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "x"}}
+    (tmp_path / "scaler.yaml").write_text(yaml.safe_dump({**item, "spec": {"triggers": [trigger]}}, sort_keys=False))
+    assert len(problems(tmp_path)) == count
+
+
+def test_unknown_files_of_a_folder_are_named(tmp_path: Path) -> None:
+    rule_file(tmp_path, "sum(up)")
+    (tmp_path / "keda.yaml").write_text("operator: {replicas: 2}\nwebhooks: {}\n")
+    (skipped,) = check_queries(tmp_path).not_checked
+    assert str(tmp_path / "keda.yaml") in skipped.what

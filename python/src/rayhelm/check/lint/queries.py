@@ -6,14 +6,14 @@ of other programs are left alone.
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rayhelm.check.admission.manifests import are_manifests, read_manifests
-from rayhelm.check.lint.fleet import Checked
+from rayhelm.check.lint.fleet import Checked, NotChecked
 from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.metrics import find_replacement
@@ -24,10 +24,17 @@ from rayhelm.fleet.yaml_nodes import dotted
 
 __all__ = ["check_queries", "find_query_files", "is_file_of_others"]
 
+_ADAPTER = ("metricsQuery", "seriesQuery")
+"""Keys of rules of prometheus-adapter with PromQL."""
+_TEMPLATE = re.compile(r"<<[^<>]*>>")
+"""Part of a metricsQuery that prometheus-adapter fills in."""
+_SERIES = re.compile(r"[A-Za-z_:][\w:]*")
 BLOCK = re.compile(r"[|>][-+]?\s*$")
 """End of a line before a block of text."""
 
 
+_SHOWN = 5
+"""Files that a message names."""
 _OTHER_CHARTS = {
     "rules": "values of prometheus-adapter",
     "serverFiles": "values of Prometheus",
@@ -45,6 +52,10 @@ class _Text:
     text: str
     line: int | None
     """Line of its first row."""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """The map that has it."""
+    above: Mapping[str, Any] = field(default_factory=dict)
+    """The map that has that map."""
 
 
 def find_query_files(path: Path) -> list[Path]:
@@ -55,7 +66,7 @@ def find_query_files(path: Path) -> list[Path]:
 
 def is_file_of_others(file: Path) -> bool:
     """Return whether a YAML file has keys at the top, and none of a fleet file."""
-    known = {field.alias or name for name, field in Fleet.model_fields.items()}
+    known = {each.alias or name for name, each in Fleet.model_fields.items()}
     keys = _keys(file)
     return bool(keys) and keys.isdisjoint(known)
 
@@ -70,7 +81,17 @@ def check_queries(path: Path) -> Checked:
         count = sum(_is_query(text) for text in texts)
         if not problems and (count or kind != "objects"):
             checked.done.append(f"{file}: {kind}: {count} queries, and no metric name that does not exist")
+    if path.is_dir() and (unknown := [str(file) for file in sorted(path.rglob("*")) if _is_unknown(file)]):
+        more = f", and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        what = f"not checked: YAML of a kind that lint does not know: {', '.join(unknown[:_SHOWN])}{more}"
+        checked.not_checked.append(NotChecked(what))
     return checked
+
+
+def _is_unknown(file: Path) -> bool:
+    """Return whether a file is YAML that no check reads. Fleet files have checks of their own."""
+    is_yaml = file.is_file() and file.suffix in (".yaml", ".yml")
+    return is_yaml and not _kind(file) and is_file_of_others(file)
 
 
 def _kind(file: Path) -> str:
@@ -123,18 +144,21 @@ def _texts(file: Path) -> Iterator[_Text]:
         yield from _walk(manifest.item, (), manifest.lines, list(manifest.text))
 
 
-def _walk(value: Any, path: FieldPath, lines: Any, rows: list[str]) -> Iterator[_Text]:
+def _walk(
+    value: Any, path: FieldPath, lines: Any, rows: list[str], above: tuple[Mapping[str, Any], ...] = ({}, {})
+) -> Iterator[_Text]:
+    """Yield the texts of a value. `above`: the map that has the value, and the map that has that one."""
     if isinstance(value, dict):
         for key, each in value.items():
-            yield from _walk(each, (*path, key), lines, rows)
+            yield from _walk(each, (*path, key), lines, rows, (value, above[0]))
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _walk(each, (*path, index), lines, rows)
+            yield from _walk(each, (*path, index), lines, rows, above)
     elif isinstance(value, str):
         line = lines.get(path)
         if line is not None and line <= len(rows) and BLOCK.search(rows[line - 1]):
             line += 1
-        yield _Text(path, value, line)
+        yield _Text(path, value, line, *above)
 
 
 def _texts_of_dashboard(file: Path) -> Iterator[_Text]:
@@ -151,22 +175,42 @@ def _texts_of_dashboard(file: Path) -> Iterator[_Text]:
 
 
 def _is_query(text: _Text) -> bool:
-    """Return whether a text is an expression of a rule, a panel or a scaler of KEDA."""
-    return text.path[-1:] == ("expr",) or text.path[-2:] == ("metadata", "query")
+    """Return whether a text is an expression of a rule, a panel, a scaler of KEDA or a rule of prometheus-adapter. KEDA
+    has scalers with queries of other languages."""
+    if text.path[-2:] == ("metadata", "query"):
+        return bool(text.above.get("type", "prometheus") == "prometheus")
+    return text.path[-1:] == ("expr",) or text.path[-1:] in [(key,) for key in _ADAPTER]
 
 
 def _check(text: _Text, file: str) -> Iterator[Problem]:
     if _is_query(text):
         from rayhelm.observe.check import check_query
 
-        for problem in check_query(text.text, name=dotted(text.path), file=file, line=text.line, is_ours=False):
-            yield _with_whole_text(problem, text)
-        return
+        query = _fill_in(text)
+        for problem in check_query(query, name=dotted(text.path), file=file, line=text.line, is_ours=False):
+            # A seriesQuery selects series, and computes nothing of their values.
+            if text.path[-1] != "seriesQuery" or problem.rule in ("promql-syntax", "promql-metric"):
+                yield _with_whole_text(problem, text)
+        if text.path[-1] != "seriesQuery":
+            return
     for name in dict.fromkeys(re.findall(r"(?<![\w:])[A-Za-z_:][\w:]*", text.text)):
         if replaced := find_replacement(name):
             closest, replacement = replaced
             message = f"{name} does not exist. {replacement.why}"
             yield Problem(message, dotted(text.path), file, text.line, _fix(text, name, closest), "promql-replaced")
+
+
+def _fill_in(text: _Text) -> str:
+    """Return a query with values where prometheus-adapter fills them in: the series of its seriesQuery."""
+    if "<<" not in text.text:
+        return text.text
+    from rayhelm.observe.promql import find_metric
+
+    series = _SERIES.match(str(text.beside.get("seriesQuery", "")))
+    name = series[0] if series and find_metric(series[0]) else "series_of_the_rule"
+    query = re.sub(r"<<\s*\.Series\s*>>", name, text.text)
+    query = re.sub(r"<<\s*\.LabelMatchers\s*>>", 'namespace="a"', query)
+    return _TEMPLATE.sub("namespace", query)
 
 
 def _with_whole_text(problem: Problem, text: _Text) -> Problem:
