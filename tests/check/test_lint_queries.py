@@ -229,7 +229,7 @@ def test_rule_of_the_adapter_that_is_right_has_no_problem(series: str, query: st
     ("series", "query", "rule", "key"),
     [
         ("ray_vllm_num_requests_waiting", RATE, "promql-rate", "metricsQuery"),
-        ("ray_vllm_num_requests_waitin", MEAN, "promql-metric", "seriesQuery"),
+        ("ray_vllm_num_request_waiting", MEAN, "promql-metric", "seriesQuery"),
         ('{__name__=~"^vllm:num_requests_waiting$"}', MEAN, "promql-replaced", "seriesQuery"),
         ("mine", "sum(ray_gcs_bogus)", "promql-metric", "metricsQuery"),
         ("mine", "sum(", "promql-syntax", "metricsQuery"),

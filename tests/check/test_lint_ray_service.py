@@ -96,9 +96,9 @@ def test_engine_argument_that_vllm_refuses_is_reported(written: str, expected: s
     assert found.path.startswith("spec.serveConfigV2.applications[0].args.llm_configs[0].engine_kwargs.")
 
 
-@pytest.mark.parametrize("written", ["tensor_paralel_sise: 2", "max_modle_len: 4096"])
+@pytest.mark.parametrize("written", ["tensor_parallel_sizes: 2", "max_model_le: 4096"])
 def test_fix_of_a_mistyped_argument_is_accepted(written: str, tmp_path: Path) -> None:
-    wrong = ("tensor_parallel_size: 2", written) if "paralel" in written else ("max_model_len: 4096", written)
+    wrong = ("tensor_parallel_size: 2", written) if "parallel" in written else ("max_model_len: 4096", written)
     fixed = problem(tmp_path, wrong).fix_text.partition("   #")[0]
     assert check(tmp_path, (wrong[0], fixed)).problems == []
 
@@ -136,7 +136,7 @@ def test_application_of_the_user_is_not_checked_and_said_so(tmp_path: Path) -> N
 
 
 def test_key_that_llm_config_refuses_is_reported(tmp_path: Path) -> None:
-    found = problem(tmp_path, ("deployment_config:", "deployment_confg:"))
+    found = problem(tmp_path, ("deployment_config:", "deployment_confi:"))
     assert (found.rule, "`deployment_config`" in found.message) == ("ray-llm-config", True)
 
 

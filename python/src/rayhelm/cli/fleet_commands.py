@@ -152,7 +152,8 @@ def lint_command(
 ) -> None:
     """Check a fleet: the file, the plan, the charts with helm, the objects with the admission policies, and the Serve
     config with Ray and vLLM. Kubernetes objects are checked with the policies, and the queries of rules, dashboards and
-    scalers with the catalog of metrics. In values, metric names that do not exist are reported.
+    scalers with the catalog of metrics. In values, metric names that do not exist are reported. A RayService is also
+    compared with the engine arguments of vLLM, the versions in its images and the GPUs of its pods.
 
     Ends with 1 if there is a problem, and with 3 if a check could not run because a tool is missing.
     """

@@ -1,4 +1,4 @@
-"""GPUs that the pods of a RayService have, as KubeRay tells Ray."""
+"""GPUs that the pods of a RayService have, as KubeRay reports them to Ray."""
 
 import re
 from collections.abc import Iterator, Mapping
