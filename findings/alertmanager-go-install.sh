@@ -10,8 +10,9 @@
 set -euo pipefail
 command -v go >/dev/null || { echo "needs go" >&2; exit 3; }
 folder=$(mktemp -d)
-trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
+trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export GOPATH="$folder/go" GOCACHE="$folder/cache" GOFLAGS=-modcacherw
 version=v0.32.1
 
 if GOBIN="$folder/bin" go install "github.com/prometheus/alertmanager/cmd/alertmanager@$version" 2>errors; then

@@ -14,6 +14,7 @@ command -v npm >/dev/null || { echo "needs npm" >&2; exit 3; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export npm_config_cache="$folder/npm"
 npm init -y >/dev/null
 npm install --silent --no-audit --no-fund @mlc-ai/web-xgrammar@0.1.27 ajv@8.17.1
 # The file is CommonJS in a package that says it has ES modules.

@@ -349,3 +349,24 @@ def test_command_reports_problems_of_ray_beside_those_of_policies(tmp_path: Path
     assert (
         "service.yaml:14: spec.serveConfigV2.applications[0].args.llm_configs[0].engine_kwargs.device" in result.stderr
     )
+
+
+ODD = {
+    "no text": ("serveConfigV2: |\n    applications:", "serveConfigV2:\n    applications:", "is not a text"),
+    "application": ("    - name: llms\n", "    - 3\n    - name: llms\n", "is not a map: an application"),
+    "model": ("        llm_configs:\n", "        llm_configs:\n        - 7\n", "neither a map, an LLMConfig"),
+    "strategy": (
+        "          engine_kwargs:\n",
+        "          placement_group_config: {strategy: PACKED}\n          engine_kwargs:\n",
+        "`PACKED` is no strategy",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), ODD.values(), ids=ODD)
+def test_config_of_a_wrong_form_is_reported_and_not_called_good(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    found = check(tmp_path, (old, new))
+    assert [each for each in found.problems if message in each.message and each.fix]
+    assert found.done == []

@@ -102,6 +102,22 @@ def test_file_has_the_plan_without_a_form(plan: Callable[..., Answer], fleet: Pa
     assert "<code>traffic=8x</code>" in file.read_text()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--page", "p.html", "--format", "json"),
+        ("--page", "p.html", "--alternatives"),
+        ("--open", "--what-if", "traffic=2x"),
+    ],
+)
+def test_option_without_effect_on_a_page_is_refused(
+    plan: Callable[..., Answer], fleet: Path, options: tuple[str, ...]
+) -> None:
+    answer = plan(fleet, *options)
+    assert answer.code == 2
+    assert "leave" in answer.err + answer.out
+
+
 def test_file_that_cannot_be_written_is_reported(plan: Callable[..., Answer], fleet: Path, tmp_path: Path) -> None:
     answer = plan(fleet, "--page", tmp_path)
     assert answer.code

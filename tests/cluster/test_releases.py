@@ -80,11 +80,11 @@ def test_release_of_helm_3_can_be_upgraded_by_helm_4_and_back(chart: Chart, clus
         release.becomes_ready()
 
 
-def test_install_adopts_the_objects_that_uninstall_keeps(chart: Chart, cluster: Cluster, helm: Helm) -> None:
-    with released(chart, helm, cluster) as release:
+def test_install_adopts_the_objects_that_uninstall_keeps(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
+    with released(chart, each_helm, cluster) as release:
         kept = {name: uid for name, uid in uids(release).items() if name in chart.outlives}
         assert set(kept) == set(chart.outlives)
-        helm.uninstall(release.name, release.namespace)
+        each_helm.uninstall(release.name, release.namespace)
         eventually(lambda: uids(release) == kept, f"{set(kept)} being all that is left", shows=lambda: uids(release))
         release.upgrade()
         release.becomes_ready()

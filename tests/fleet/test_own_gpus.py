@@ -88,6 +88,8 @@ def test_described_gpu_can_be_shared(sharing: dict[str, Any]) -> None:
         ({**FULL, "compute": "ampere"}, "own", "not a compute capability"),
         ({**FULL, "vendor": "google"}, "own", "google"),
         (FULL, "own/2", "own/2"),
+        ({"like": "RTX-3090-24GB", "vendor": "amd"}, "own", "`like` is a GPU of nvidia"),
+        ({"like": "H100-SXM-80GB/3g.40gb"}, "own", "is a part of a GPU"),
     ],
 )
 def test_wrong_description_is_refused_with_a_fix(gpu: dict[str, Any], name: str, message: str) -> None:

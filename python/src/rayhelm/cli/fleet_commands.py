@@ -81,8 +81,9 @@ def plan_command(
 
     loaded = load_fleet(find_fleet_file(fleet), measured)
     if open_page or page:
-        from rayhelm.cli.plan_page import show_page, write_page
+        from rayhelm.cli.plan_page import check_options, show_page, write_page
 
+        check_options(format, what_if, open_page=open_page, alternatives=alternatives)
         if page:
             write_page(loaded, what_if, page)
         if open_page:

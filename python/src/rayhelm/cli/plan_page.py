@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from rayhelm.cli.output import Format
 from rayhelm.deploy.render.plan_view import Field, build_plan_view
-from rayhelm.errors import FleetError, RayhelmError
+from rayhelm.errors import FleetError, RayhelmError, UsageError
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.what_if import parse_changes, plan_changed
 
@@ -17,11 +18,23 @@ if TYPE_CHECKING:
     from rayhelm.fleet.load import LoadedFleet
     from rayhelm.planner.plan import Plan
 
-__all__ = ["PlanServer", "show_page", "write_page"]
+__all__ = ["PlanServer", "check_options", "show_page", "write_page"]
 
 _MODEL = {"ttft": "time to first token", "tpot": "time per output token"}
 _EXAMPLES = {"traffic": "2x", "ttft": "500ms", "tpot": "40ms", "nodes": "2x", "gpu": "H200-SXM-141GB", "price": "2.5"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+
+def check_options(format: Format, what_if: str | None, *, open_page: bool, alternatives: bool) -> None:
+    """Raises UsageError for an option that a page does not have."""
+    if format is Format.json:
+        raise UsageError(
+            "`--format json` prints the plan, and `--page` and `--open` show a page: leave one of them out"
+        )
+    if alternatives:
+        raise UsageError("the page has no `--alternatives`: leave the option out, and print them without a page")
+    if open_page and what_if is not None:
+        raise UsageError("the page of `--open` has fields for changes: leave `--what-if` out")
 
 
 def write_page(loaded: "LoadedFleet", what_if: str | None, file: Path) -> None:

@@ -112,5 +112,6 @@ def explain_assumed_memory(gpu: GpuKind) -> str:
     """Say what a plan counts with, and how to find out more."""
     return (
         f"the usable memory of {gpu.id} was not measured, so the plan counts with {gpu.usable_gib:.1f} GiB, the least"
-        f" that a GPU with {gpu.memory_gb:g} GB can have: the first line of vLLM's log about memory has the real figure"
+        f" that a GPU with {gpu.memory_gb:g} GB can have: vLLM logs the real figure, the second one of `Free memory on"
+        " device`"
     )

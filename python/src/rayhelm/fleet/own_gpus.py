@@ -105,6 +105,9 @@ def find_figure_problems(name: str, own: OwnGpu, facts: Catalog) -> Iterator[tup
         yield "", "the catalog has a GPU of this name", fix
         return
     base = None
+    if own.like and "/" in own.like:
+        yield "like", f"`{own.like}` is a part of a GPU: a whole one is needed", Fix("", own.like.partition("/")[0])
+        return
     if own.like:
         try:
             base = facts.gpu(own.like)
@@ -119,7 +122,10 @@ def find_figure_problems(name: str, own: OwnGpu, facts: Catalog) -> Iterator[tup
         why = "with the figures of your GPU; or `like` with a GPU of the catalog, and only what is different"
         yield "", f"it has neither `like` nor {listed}", Fix("", {**written, **missing}, f"an example, {why}")
         return
-    vendor = own.vendor or (base.vendor if base else "nvidia")
+    vendor = base.vendor if base else own.vendor
+    if base and own.vendor not in (None, base.vendor):
+        yield "vendor", f"`like` is a GPU of {base.vendor}, whose resource and image hold", Fix.removal()
+        return
     if vendor == "nvidia" and own.compute and "." not in own.compute:
         yield "compute", f"`{own.compute}` is not a compute capability of NVIDIA", Fix("", "8.6", "an example")
         return

@@ -7,7 +7,6 @@ light or dark scheme.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import count
 
 from rayhelm.planner.gpu_map import MappedGpu, MappedNode, map_pool
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -137,7 +136,7 @@ def _draw_node(alike: list[MappedNode], styles: dict[str, str], y: int) -> _Node
     part = "time slices" if part.isdigit() else part
     gpus = tuple(
         _draw_gpu(gpu, node, styles, _BARS + _CELL * (index % _PER_LINE), y + 6 + _LINE * (index // _PER_LINE))
-        for index, gpu in zip(count(), node.gpus, strict=False)
+        for index, gpu in enumerate(node.gpus)
     )
     return _Node(y, _LINE * lines + 4, f"{name}, {part}" if part else name, gpus)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rayhelm.check.lint.ray_service.source import RayService, as_list, as_map
+from rayhelm.check.lint.ray_service.source import CONFIG, RayService, as_list, as_map
 from rayhelm.deploy.serve_models import DP_BUILDER, LLM_BUILDER, LLM_BUILDERS, PD_BUILDER, find_llm_builder
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.engine_arguments import load_argument_schema, load_removed_arguments
@@ -19,7 +19,7 @@ from rayhelm.fleet.nearest import did_you_mean, nearest
 from rayhelm.fleet.translate import translate_errors
 from rayhelm.fleet.yaml_nodes import Path, dotted_whole
 
-__all__ = ["BUILDER_KEYS", "LLM_CONFIG_KEYS", "check_applications", "list_models"]
+__all__ = ["BUILDER_KEYS", "LLM_CONFIG_KEYS", "STRATEGIES", "check_applications", "list_models"]
 
 _MODULE = "ray.serve.llm"
 _ALIKE = 0.75
@@ -39,6 +39,8 @@ LLM_CONFIG_KEYS = (
     "callback_config",
 )
 """Fields of LLMConfig in Ray 2.60.0, which refuses other keys."""
+STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+"""Of placement groups in Ray 2.60.0."""
 BUILDER_KEYS = {
     LLM_BUILDER: ("llm_configs",),
     DP_BUILDER: ("llm_config",),
@@ -59,12 +61,21 @@ def check_applications(service: RayService) -> Iterator[Problem]:
     if service.config and "applications" not in service.config:
         fix = Fix("applications", [{"name": "llms", "import_path": LLM_BUILDER, "route_prefix": "/"}])
         yield service.document.problem(("spec", "serveConfigV2"), "has no `applications`", fix, "ray-config")
+    for path in _list_odd_items(service.config, (*CONFIG, "applications"), "applications"):
+        yield service.document.problem(path, "is not a map: an application", Fix.removal(), "ray-config")
     for path, application in service.list_applications():
         yield from _check_import_path(service, path, application)
         if builder := find_llm_builder(str(application.get("import_path"))):
             yield from _check_arguments(service, path, application, builder)
     for path, model in list_models(service):
         yield from _check_model(service, path, model)
+
+
+def _list_odd_items(data: Mapping[str, Any], above: Path, key: str, *kinds: type) -> Iterator[Path]:
+    """Yield the paths of items in a list of maps that are neither maps nor of other allowed kinds."""
+    for at, item in enumerate(as_list(data.get(key))):
+        if not isinstance(item, (dict, *kinds)):
+            yield (*above, at)
 
 
 def list_models(service: RayService) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -108,6 +119,9 @@ def _check_arguments(
             fix = Fix(f"args.{key}", [model] if key == "llm_configs" else model)
             message = f"{builder.rpartition(':')[2]} needs `{key}` in `args`"
             yield service.document.problem(path, message, fix, "ray-llm-config")
+        for odd in _list_odd_items(arguments, (*path, "args", key), key, str):
+            message = "is neither a map, an LLMConfig, nor the name of a file with one"
+            yield service.document.problem(odd, message, Fix.removal(), "ray-llm-config")
 
 
 def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> Iterator[Problem]:
@@ -123,6 +137,12 @@ def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> I
     if not as_map(model.get("model_loading_config")).get("model_id"):
         fix = Fix("model_loading_config", {**as_map(model.get("model_loading_config")), "model_id": "chat"})
         yield problem_at(path, "a model needs `model_loading_config.model_id`", fix, "ray-llm-config")
+    strategy = as_map(model.get("placement_group_config")).get("strategy", "PACK")
+    if strategy not in STRATEGIES:
+        near = nearest(str(strategy), STRATEGIES, most=1, cutoff=0.0)[0]
+        message = f"`{strategy}` is no strategy of placement groups: {', '.join(STRATEGIES)}"
+        place = (*path, "placement_group_config", "strategy")
+        yield problem_at(place, message, Fix("", near), "ray-llm-config")
     if model.get("llm_engine", "vLLM") == "vLLM" and not model.get("server_cls"):
         kind = as_map(model.get("accelerator_config")).get("kind")
         arguments = as_map(model.get("engine_kwargs"))

@@ -91,6 +91,9 @@ def read_ray_service(manifest: Manifest) -> RayService:
     item, name = dict(manifest.item), str(manifest.item["metadata"].get("name", ""))
     spec, lines = dict(as_map(item.get("spec"))), dict(manifest.lines)
     text = spec.get("serveConfigV2")
+    if text is not None and not isinstance(text, str):
+        message = "is not a text, and the API server refuses it: `serveConfigV2: |` with the YAML below it"
+        raise _refuse(message, manifest, manifest.lines.get(CONFIG, 1))
     if isinstance(text, str):
         spec["serveConfigV2"], below = _read_config(text, manifest)
         lines.update(below)
