@@ -139,10 +139,10 @@ def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> I
         yield problem_at(path, "a model needs `model_loading_config.model_id`", fix, "ray-llm-config")
     strategy = as_map(model.get("placement_group_config")).get("strategy", "PACK")
     if strategy not in STRATEGIES:
-        near = nearest(str(strategy), STRATEGIES, most=1, cutoff=0.0)[0]
+        likely = nearest(str(strategy), STRATEGIES, most=1, cutoff=0.0)[0]
         message = f"`{strategy}` is no strategy of placement groups: {', '.join(STRATEGIES)}"
         place = (*path, "placement_group_config", "strategy")
-        yield problem_at(place, message, Fix("", near), "ray-llm-config")
+        yield problem_at(place, message, Fix("", likely), "ray-llm-config")
     if model.get("llm_engine", "vLLM") == "vLLM" and not model.get("server_cls"):
         kind = as_map(model.get("accelerator_config")).get("kind")
         arguments = as_map(model.get("engine_kwargs"))
