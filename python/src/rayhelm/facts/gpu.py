@@ -6,9 +6,19 @@ from pydantic import Field, model_validator
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["LEAST_USABLE", "GpuKind", "GpuLink", "GpuPrice", "Vendor", "explain_assumed_memory"]
+__all__ = [
+    "DEFAULT_GPU_RESOURCES",
+    "LEAST_USABLE",
+    "GpuKind",
+    "GpuLink",
+    "GpuPrice",
+    "Vendor",
+    "explain_assumed_memory",
+]
 
 Vendor = Literal["nvidia", "amd", "intel", "google"]
+DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
+"""Extended resource of whole GPUs, by vendor."""
 
 
 class GpuLink(Closed):

@@ -39,7 +39,7 @@ class Fleet(Record):
     networks: dict[Name, Network] = {}
     """Networks that the catalog does not have, or that you measured."""
     gpus: dict[GpuName, OwnGpu] = Field(
-        default={}, examples=[{"RTX-3080-20GB": {"like": "RTX-3090-24GB", "memory": "20GB", "tflops": 59.5}}]
+        default={}, examples=[{"RTX-3090-48GB": {"like": "RTX-3090-24GB", "memory": "48GB"}}]
     )
     """GPUs that the catalog does not have, by the name that pools give them."""
     measurements: str | None = Field(default=None, min_length=1, max_length=1024, examples=["measurements.yaml"])

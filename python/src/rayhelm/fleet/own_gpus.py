@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts import Catalog, load_catalog
-from rayhelm.facts.gpu import GpuKind, GpuLink, GpuPrice
+from rayhelm.facts.gpu import DEFAULT_GPU_RESOURCES, GpuKind, GpuLink, GpuPrice
 from rayhelm.fleet.base import Record
 from rayhelm.fleet.units import Bandwidth, Bytes
 
@@ -15,7 +15,6 @@ __all__ = ["GpuName", "OwnGpu", "build_gpu", "extend_catalog", "find_figure_prob
 
 GpuName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", max_length=63)]
 """Name of a GPU in the pools of the fleet."""
-_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
 _NEEDED = {
     "vendor": "nvidia",
     "memory": "48GB",
@@ -89,7 +88,7 @@ def _build_defaults(own: OwnGpu) -> dict[str, Any]:
     return {
         "vendor": vendor,
         "architecture": own.compute or "",
-        "resource": _RESOURCES[vendor],
+        "resource": DEFAULT_GPU_RESOURCES[vendor],
         # Volta and Turing have no bfloat16.
         "bf16": vendor != "nvidia" or float(own.compute or 0) >= 8,
         "fp8": False,

@@ -10,7 +10,7 @@ from rayhelm.deploy.values.ray_service.image import ImageOverride
 from rayhelm.deploy.values.ray_service.resources import build_resources
 from rayhelm.errors import Fix, FleetError, Problem, run_all
 from rayhelm.facts import Catalog
-from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.gpu import DEFAULT_GPU_RESOURCES, GpuKind
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
@@ -27,9 +27,6 @@ __all__ = [
     "get_gpu_resource",
     "name_groups_by_model",
 ]
-
-DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
-"""Default extended resource of a GPU vendor."""
 
 
 def get_gpu_resource(group: WorkerGroup) -> str:
