@@ -25,10 +25,28 @@
 {{- toJson $rules }}
 {{- end }}
 
-{{- /* The spec of a ScrapeConfig. Takes a dict: namespaces, interval, path (empty for /metrics), selector (of the pods, as
+{{- /* The rules of the values as keys of an endpoint or a ScrapeConfig. Takes a dict: scraping, and optionally own (rules before
+       them). */ -}}
+{{- define "lib.relabelings" -}}
+{{- include "lib.arguments" (dict "template" "lib.relabelings" "given" . "names" (list "scraping")) }}
+{{- with concat (get . "own" | default list) (get .scraping "relabelings" | default list) }}
+relabelings:
+  {{- range . }}
+  - {{ toJson . }}
+  {{- end }}
+{{- end }}
+{{- with get .scraping "metricRelabelings" }}
+metricRelabelings:
+  {{- range . }}
+  - {{ toJson . }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The spec of a ScrapeConfig. Takes a dict: scraping, namespaces, interval, path (empty for /metrics), selector (of the pods, as
        text; empty for all), rules (of lib.scrapeRules). */ -}}
 {{- define "lib.scrapeConfigSpec" -}}
-{{- include "lib.arguments" (dict "template" "lib.scrapeConfigSpec" "given" . "names" (list "namespaces" "interval" "path" "selector" "rules")) -}}
+{{- include "lib.arguments" (dict "template" "lib.scrapeConfigSpec" "given" . "names" (list "scraping" "namespaces" "interval" "path" "selector" "rules")) -}}
 scrapeInterval: {{ .interval }}
 {{- with .path }}
 metricsPath: {{ . }}
@@ -39,10 +57,7 @@ kubernetesSDConfigs:
     {{- with .selector }}
     selectors: [{role: Pod, label: {{ quote . }}}]
     {{- end }}
-relabelings:
-  {{- range .rules | replace `"source_labels":` `"sourceLabels":` | replace `"target_label":` `"targetLabel":` | fromJsonArray }}
-  - {{ toJson . }}
-  {{- end }}
+{{- include "lib.relabelings" (dict "scraping" .scraping "own" (.rules | replace `"source_labels":` `"sourceLabels":` | replace `"target_label":` `"targetLabel":` | fromJsonArray)) }}
 {{- end }}
 
 {{- /* Annotations of a pod that is scraped by them. Takes a dict: port. */ -}}
@@ -51,14 +66,4 @@ relabelings:
 prometheus.io/scrape: "true"
 prometheus.io/port: {{ int .port | quote }}
 prometheus.io/path: /metrics
-{{- end }}
-
-{{- /* The first annotation by which Prometheus would scrape a pod or Service; empty if there is none. Takes them. */ -}}
-{{- define "lib.scrapeAnnotation" -}}
-{{- range $annotation, $_ := . }}
-{{- if hasPrefix "prometheus.io/" $annotation }}
-{{- $annotation }}
-{{- break }}
-{{- end }}
-{{- end }}
 {{- end }}

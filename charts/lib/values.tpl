@@ -4,13 +4,17 @@
        not compare. Takes the root. */ -}}
 {{- define "lib.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "lib.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "lib.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "lib.derive" $values }}
-{{- include "lib.validate" (set $values "root" .) }}
+{{- include "lib.validateCommonLabels" (set $values "root" .) }}
+{{- include "lib.validateCommonAnnotations" $values }}
+{{- include "lib.validateExtraObjects" $values }}
+{{- include "lib.validate" $values }}
+{{- include "lib.failRefused" . }}
+{{- include "lib.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

@@ -125,7 +125,7 @@ def named(model: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from named(below, f"{path}{key.name}.")
 
 
-REMOVED = ("pod-label", "pod-annotation")
+REMOVED = ("pod-label", "pod-template", "pod-annotation", "pod-security-context", "common-label", "common-annotation")
 """Rules whose fix leaves out a key of a map, which a merge does not remove."""
 
 CHARTS = [
@@ -155,6 +155,7 @@ CHARTS = [
                 "adapter-duplicate",
                 "reserved-env",
                 "resource-name",
+                "spread-replica",
                 "annotation-reserved",
                 "scrape-annotation",
                 "application-duplicate",
@@ -198,7 +199,9 @@ CHARTS = [
             "namespace.name=other",
         ),
         walked=frozenset({"groups", "users", "serviceAccounts", "cpu", "memory"}),
-        needs_a_choice=frozenset({"subject-reserved", "namespace-release", "label-reserved"}),
+        needs_a_choice=frozenset(
+            {"subject-reserved", "namespace-release", "label-reserved", "common-label", "common-annotation"}
+        ),
     ),
     Chart(
         name="platform",
@@ -228,7 +231,7 @@ CHARTS = [
             "repository.revision=20261123",
             "charts.version=2",
         ),
-        needs_a_choice=frozenset({"operator-name"}),
+        needs_a_choice=frozenset({"operator-name", "release-annotation", "common-label", "common-annotation"}),
     ),
 ]
 """A new chart is a new row."""

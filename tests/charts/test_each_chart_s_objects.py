@@ -67,6 +67,19 @@ def test_pods_get_no_variables_of_services(chart: Chart, example: str) -> None:
         assert spec["enableServiceLinks"] is False
 
 
+@each_example
+def test_objects_have_no_null(chart: Chart, example: str) -> None:
+    """A server-side apply removes a field that is null, and reviewers cannot tell it from a mistake."""
+    assert list(_find_nulls(objects(chart, example), "")) == []
+
+
+def _find_nulls(value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        yield path
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _find_nulls(child, f"{path}.{key}")
+
+
 def _pod_specs(value: Any) -> Iterator[Object]:
     """Each spec of a pod below a value: of Deployments, Jobs, RayServices."""
     if isinstance(value, dict) and isinstance(value.get("containers"), list):

@@ -126,12 +126,17 @@ def missing_keys(message: str) -> dict[str, set[str]]:
 
 
 def sections(schema: Values, path: tuple[str, ...] = ()) -> Any:
-    """Every section, as a path and the keys that may not be absent."""
+    """Every section, as a path and the keys that may not be absent. An open map, as a patch, has no defaults."""
     nodes = schema["properties"].items()
-    yield path, tuple(name for name, node in nodes if {"type": "null"} not in node.get("anyOf", ()))
+    if keys := tuple(name for name, node in nodes if not may_be_null(node)):
+        yield path, keys
     for name, node in nodes:
-        if "properties" in node:
+        if "properties" in node and node.get("additionalProperties") is False:
             yield from sections(node, (*path, name))
+
+
+def may_be_null(node: Values) -> bool:
+    return {"type": "null"} in node.get("anyOf", ()) or "null" in node.get("type", ())
 
 
 def put(values: Values, path: tuple[str, ...], value: Values) -> None:

@@ -1,8 +1,10 @@
 """Values, schema, documents and templates of each chart say the same."""
 
+import itertools
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,16 @@ from pydantic.fields import FieldInfo
 
 from charts.each_chart import CHARTS, Chart, named
 from charts.kit import HELMS, HERE, example, over, parsed
-from ci.chart_files import BEGIN, stale
+from ci.chart_files import BEGIN, smallest_values, stale
 from rayhelm.deploy.charts.docs import readme_table
 from rayhelm.deploy.charts.helm import render
 from rayhelm.deploy.charts.models import CHARTS as MODELS
 from rayhelm.deploy.charts.rules import POD_PATHS
 from rayhelm.deploy.charts.shape import default_of, entry_models, keys
 
-UNUSED = {"global"}
-"""Helm hands it to every chart; ours have no use for it."""
+SHARED = {"global", "global.imageRegistry", "global.imagePullSecrets", "global.imagePullSecrets.name"}
+"""Helm hands them to every chart; templates of charts/lib read them."""
+
 
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
 each_example = pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_every_value_is_used_by_a_template(chart: Chart) -> None:
         for path, name in named(chart.model)
         if name not in chart.walked and not re.search(rf"[.\" ]{name}\b", chart.templates)
     }
-    assert unused == UNUSED
+    assert unused <= SHARED
 
 
 @each_chart
@@ -80,11 +83,12 @@ def test_every_use_of_a_value_exists(chart: Chart) -> None:
 
 @each_chart
 def test_every_rule_that_the_chart_claims_has_its_condition(chart: Chart) -> None:
-    call = rf'"{chart.name}\.refuse" \(dict "v" (?:\S+|\(index \S+ 0\)) "id" "([a-z0-9-]+)"'
+    call = rf'"{chart.name}\.refuse(?:Entries)?" \(dict "v" (?:\S+|\(index \S+ 0\)) "id" "([a-z0-9-]+)"'
     used = set(re.findall(call, chart.templates))
     if chart.name in POD_PATHS:
-        pod = (chart.folder / "templates/lib/_pod.tpl").read_text()
-        used |= set(re.findall(r'refusePod" \(dict "args" \S+ "id" "([a-z0-9-]+)"', pod))
+        used |= set(re.findall(r'refusePod" \(dict "args" \S+ "id" "([a-z0-9-]+)"', chart.templates))
+    if not re.search(r'"scraped" (?:true|\()', chart.templates):  # pods of this chart are not scraped by annotations
+        used.discard("scrape-annotation")
     assert used == {name for name, rule in chart.rules.items() if "chart" in rule.layers}
 
 
@@ -120,9 +124,45 @@ def test_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> None
 
 
 @each_chart
-def test_smallest_values_of_the_readme_render(chart: Chart) -> None:
-    (values,) = re.findall(r"## The smallest values\n\n```yaml\n(.*?)```", chart.readme, re.DOTALL)
-    assert {item["kind"] for item in chart.objects(yaml.safe_load(values))} >= chart.shows
+@pytest.mark.parametrize("helm", HELMS)
+def test_values_yaml_begins_with_an_example_that_renders(chart: Chart, helm: str, tmp_path: Path) -> None:
+    head = (chart.folder / "values.yaml").read_text().partition("\n\n")[0]
+    _, _, commented = head.partition("# A working example, for a file of your own:\n#\n")
+    example = re.sub("^# ?", "", commented, flags=re.MULTILINE)
+    assert yaml.safe_load(example or "{}") == yaml.safe_load(smallest_values(chart.name))
+    file = tmp_path / "values.yaml"
+    file.write_text(example)
+    subprocess.run([HELMS[helm], "lint", "--strict", chart.folder, f"--values={file}"], check=True, capture_output=True)
+    assert {item["kind"] for item in chart.objects(yaml.safe_load(example) or {}, helm)} >= chart.shows
+
+
+@each_chart
+def test_values_yaml_shows_an_accepted_entry_of_each_empty_map(chart: Chart) -> None:
+    filled, opened = [], False
+    for line in (chart.folder / "values.yaml").read_text().splitlines():
+        found = re.fullmatch(r"( *[\w.-]+:) (\{\}|\[\])(?:  # (.+))?", line)
+        is_entry = opened and re.match(" *# (?!-- )", line)
+        opened = bool(found and not found[3]) or bool(is_entry)
+        filled.append(line.replace("# ", "", 1) if is_entry else f"{found[1]} {found[3] or ''}" if found else line)
+    values = yaml.safe_load("\n".join(filled))
+    assert chart.model.model_validate(values)
+    assert list(_list_empty(values)) == []
+
+
+def _list_empty(values: Any, path: str = "") -> Iterator[str]:
+    if values in ({}, [], None):
+        yield path
+    for key, below in values.items() if isinstance(values, dict) else ():
+        yield from _list_empty(below, f"{path}.{key}")
+
+
+@each_chart
+def test_values_yaml_has_one_comment_line_for_each_key(chart: Chart) -> None:
+    lines = (chart.folder / "values.yaml").read_text().partition("\n\n")[2].splitlines()
+    for above, line in itertools.pairwise(lines):
+        if re.match(" *[A-Za-z]+:", line):
+            assert above.lstrip().startswith("# -- "), line
+            assert len(above) <= 120, above
 
 
 @pytest.mark.parametrize("helm", HELMS)

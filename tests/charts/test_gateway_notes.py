@@ -72,6 +72,8 @@ def test_notes_warn_when_no_client_is_allowed(notes: Any) -> None:
 
 def test_notes_state_the_share_of_each_pod_in_the_limits(notes: Any) -> None:
     assert "has 1/2 of the limits of each tenant. With 6 pods a tenant may get up to 3 times its limits." in notes()
+    thirds = {"autoscaling": {"minReplicas": 3, "maxReplicas": 10}}
+    assert "With 10 pods a tenant may get up to 3.3 times its limits." in notes(thirds)
     assert "Each pod counts" not in notes({"autoscaling": {"kind": "None"}, "replicas": 1})
 
 

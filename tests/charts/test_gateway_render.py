@@ -30,7 +30,7 @@ def file(name: str, overlay: Object | None = None, base: str = "gateway/minimal"
 
 
 def table(name: str, overlay: Object | None = None) -> dict[str, str]:
-    lines = (line.partition(" ") for line in file(name, overlay).splitlines())
+    lines = (line.partition(" ") for line in file(name, overlay).splitlines() if not line.startswith("#"))
     return {key: value for key, _, value in lines}
 
 
@@ -76,8 +76,38 @@ def test_pods_are_replaced_only_when_the_configuration_changes() -> None:
         return found
 
     assert pods() == pods({"service": {"port": 81}, "labels": {"a": "b"}, "autoscaling": {"maxReplicas": 7}})
-    assert pods() != pods({"tenants": {"acme": {"requestsPerMinute": 2}}})
     assert pods() != pods({"timeouts": {"connectSeconds": 6}})
+    assert pods() != pods({"tenants": {"acme": {"tokensPerMinute": 9000}}}), "the first one needs other rules"
+
+
+def test_limits_weights_and_access_of_tenants_replace_no_pod() -> None:
+    def version(weight: int) -> Object:
+        return {"weight": weight, "routePrefix": "/chat", "endpoints": {"here": {"service": "chat"}}}
+
+    acme = {"tokensPerMinute": 9000, "maxOutputTokens": {"llama-8b": 50}, "pinnedVersions": {"llama-8b": "next"}}
+    other = {"prefixCache": {"sharedReason": "no salt"}, "versions": {"v1": version(100)}}
+    base: Object = {
+        "autoscaling": {"kind": "None"},
+        "models": {"llama-8b": {"versions": {"stable": version(100), "next": version(0)}}, "other": other},
+        "tenants": {"acme": acme, "rest": {"keys": {"secretName": "rest-keys"}, "models": ["other"]}},
+    }
+
+    def checksum(overlay: Object) -> str:
+        annotations = spec("Deployment", kit.over(base, overlay))["template"]["metadata"]["annotations"]
+        found: str = annotations["checksum/config"]
+        return found
+
+    tenants: list[Object] = [
+        {"requestsPerMinute": 2, "concurrency": 1, "tokensPerMinute": 1, "maxOutputTokens": {"llama-8b": 9}},
+        {"models": ["llama-8b", "other"], "pinnedVersions": {"llama-8b": "stable"}},
+    ]
+    shares: list[Object] = [{"stable": {"weight": old}, "next": {"weight": 100 - old}} for old in (80, 0)]
+    edits: list[Object] = [
+        {"replicas": 3},
+        *({"tenants": {"acme": tenant}} for tenant in tenants),
+        *({"models": {"llama-8b": {"versions": versions}}} for versions in shares),
+    ]
+    assert {checksum(edit) for edit in edits} == {checksum({})}
 
 
 def test_init_container_checks_the_configuration() -> None:
@@ -125,7 +155,7 @@ def test_keys_of_tokens_are_written_to_memory_only() -> None:
     assert volume["emptyDir"]["medium"] == "Memory"
     (mount,) = [mount for mount in changed["containers"][0]["volumeMounts"] if mount["name"] == "token-keys"]
     assert {"name": "TOKEN_KEYS_FOLDER", "value": mount["mountPath"]} in changed["containers"][0]["env"]
-    assert [volume["name"] for volume in pod()["volumes"]] == ["config"]
+    assert [volume["name"] for volume in pod()["volumes"]] == ["config", "sockets"]
 
 
 def test_tenant_without_a_secret_mounts_no_keys() -> None:
@@ -309,9 +339,9 @@ def test_network_policy_can_be_off_with_a_reason() -> None:
 
 def test_endpoints_have_fully_qualified_names() -> None:
     found = file("haproxy.cfg", base="gateway/everything")
-    assert "server here chat-serve-svc.models.svc.cluster.example:8100 weight 200 check" in found
-    assert "server here chat-canary-serve-svc.models.svc.cluster.example:8000 weight 100 check" in found
-    assert "server edge edge.example:9000 weight 100 check" in found
+    assert "server here chat-serve-svc.models.svc.cluster.example:8100 weight 200 id 1101513 check" in found
+    assert "server here chat-canary-serve-svc.models.svc.cluster.example:8000 weight 100 id 1101513 check" in found
+    assert "server edge edge.example:9000 weight 100 id 728241 check" in found
 
 
 # -- exposure --------------------------------------------------------------------------------------------------------

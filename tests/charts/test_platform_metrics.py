@@ -217,11 +217,6 @@ def test_autoscaler_is_in_the_namespace_of_its_service() -> None:
     }
 
 
-def test_autoscaler_can_have_a_target_value() -> None:
-    found = only(rendered(SERVICE, {"autoscalers": {"edge": {**SCALER, "value": 0.8}}}), "HorizontalPodAutoscaler")
-    assert found["spec"]["metrics"][0]["external"]["target"] == {"type": "Value", "value": "0.8"}
-
-
 def test_keda_and_the_adapter_use_the_same_query() -> None:
     keda = {"kind": "KEDA", "averageValue": 8}
     parts = (SERVICE, {"prometheusUrl": "http://prometheus:9090", "autoscalers": {"edge": {**SCALER, **keda}}})

@@ -96,7 +96,7 @@ def measuring_jobs(image: str = "rayproject/ray-llm:2.60.0-py312-cu130") -> list
     pool, known = loaded.fleet.pools["gpu"], load_catalog()
     gpu = known.gpu("L4-24GB")
     target = PoolTarget("gpu", pool, gpu, gpu.id, image, on_cpu=False)
-    return [build_node_job(target, "one", 1, 60), build_pair_job(target, ("one", "two"), known, 60)]
+    return [build_node_job(target, "one", 1, 60), build_pair_job(target, ("one", "two"), 60)]
 
 
 def job_of_the_cronjob(**probe: Any) -> Object:
@@ -185,7 +185,7 @@ def test_image_with_a_digest_has_no_tag() -> None:
 
 def test_fleet_with_a_probe_renders_the_cronjob() -> None:
     loaded = load(FLEET)
-    values = build_platform_values(plan_fleet(loaded), loaded, {})["main"]
+    values = build_platform_values(plan_fleet(loaded), {})["main"]
     probe = values.probe
     assert (probe.enabled, probe.schedule) == (True, "@daily")
     assert values.network_policy.api_server.cidrs == ["10.0.0.1/32"]

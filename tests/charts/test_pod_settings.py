@@ -45,6 +45,32 @@ SETTINGS: Values = {
         {"name": "token", "mountPath": "/etc/token", "readOnly": True},
     ],
 }
+FURTHER: Values = {
+    "extraVolumes": [{"name": "scratch", "emptyDir": {}}],
+    "extraContainers": [
+        {
+            "name": "notes",
+            "image": "notes:1.2",
+            "securityContext": {"runAsUser": 1234},
+            "volumeMounts": [{"name": "scratch", "mountPath": "/x"}],
+        }
+    ],
+    "initContainers": [{"name": "prepare", "image": "registry.example/prepare:1.2"}],
+    "podTemplate": {
+        "spec": {
+            "dnsConfig": {"options": [{"name": "ndots", "value": "2"}]},
+            "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["db.example"]}],
+            "schedulerName": "volcano",
+            "containers": [
+                {
+                    "name": "notes",
+                    "resources": {"requests": {"ephemeral-storage": "20Gi"}},
+                    "livenessProbe": {"periodSeconds": 1000000, "exec": {"command": ["sh", "-c", '[ "$A" != null ]']}},
+                }
+            ],
+        }
+    },
+}
 MANAGED = {
     "metrics": {
         "services": {"chat": {"namespace": "models"}},
@@ -54,6 +80,8 @@ MANAGED = {
     "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}},
     "doctor": {"enabled": True, "image": {"repository": "registry.example/rayhelm", "tag": "1"}},
 }
+JOB = "weights.download"
+"""Settings of a Job: without `extraContainers`, which would keep it running."""
 DEPLOYMENTS = {"metrics.adapter": "platform-metrics", "doctor": "platform-doctor"}
 """Deployment of the settings at a path, in a chart with several."""
 SECRETS = [{"name": "registry"}]
@@ -75,7 +103,7 @@ def pod_of(chart: Chart, path: str, overlay: Values, helm: str = "4") -> Object:
     """The pod template of the settings at a path."""
     objects = chart.objects(over(smallest(chart), overlay), helm)
     kind = {"ray-service": "RayService", "gateway": "Deployment", "platform": "Deployment"}[chart.name]
-    if path == "weights.download":
+    if path == JOB:
         kind = "Job"
     named = DEPLOYMENTS.get(path, "")
     spec = next(item for item in objects if item["kind"] == kind and named in item["metadata"]["name"])["spec"]
@@ -87,7 +115,7 @@ def pod_of(chart: Chart, path: str, overlay: Values, helm: str = "4") -> Object:
 
 def main_containers(chart: Chart, path: str, pod: Object) -> Iterator[Object]:
     spec = pod["spec"]
-    if path == "weights.download":
+    if path == JOB:
         return iter(spec["initContainers"])
     return iter(spec["containers"][:1])
 
@@ -121,6 +149,51 @@ def test_pod_has_the_settings(name: str, path: str, helm: str) -> None:
         ]
 
 
+@pytest.mark.parametrize("helm", HELMS)
+@each_pod
+def test_pod_has_further_containers_and_the_patch(name: str, path: str, helm: str) -> None:
+    chart = chart_of(name)
+    registry = {"global": {"imageRegistry": "mirror.example"}}
+    further = {**FURTHER, "extraContainers": []} if path == JOB else FURTHER
+    patch = dict(FURTHER["podTemplate"]["spec"])
+    if path == JOB:
+        prepare = FURTHER["initContainers"][0]["name"]
+        patch["initContainers"] = [{**patch.pop("containers")[0], "name": prepare}]
+        further = {**further, "podTemplate": {"spec": patch}}
+    spec = pod_of(chart, path, over(below(path, further), registry), helm)["spec"]
+    plain = pod_of(chart, path, registry, helm)["spec"]
+    changed = {"containers", "initContainers", "volumes", *patch}
+    assert {key: spec[key] for key in spec if key not in changed} == {
+        key: plain[key] for key in plain if key not in changed
+    }
+    pod_fields = patch.keys() - {"containers", "initContainers"}
+    assert {key: spec[key] for key in pod_fields} == {key: patch[key] for key in pod_fields}
+    assert spec["containers"][: len(plain["containers"])] == plain["containers"]
+    assert spec["initContainers"][:-1] == plain.get("initContainers", [])
+    restricted = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+    }
+    assert spec["initContainers"][-1] == {
+        "name": "prepare",
+        "image": "mirror.example/registry.example/prepare:1.2",
+        "resources": {},  # an operator writes it back
+        "securityContext": restricted,
+        **patch.get("initContainers", [{}])[0],
+    }
+    assert spec["containers"][len(plain["containers"]) :] == [
+        {
+            **notes,
+            **patch["containers"][0],
+            "image": "mirror.example/docker.io/library/notes:1.2",
+            "securityContext": {**restricted, "runAsUser": 1234},
+        }
+        for notes in further["extraContainers"]
+    ]
+
+
 @each_pod
 def test_pod_has_the_image_pull_secrets(name: str, path: str) -> None:
     values = {"imagePullSecrets": SECRETS}
@@ -128,6 +201,21 @@ def test_pod_has_the_image_pull_secrets(name: str, path: str) -> None:
     assert pod_of(chart_of(name), path, overlay)["spec"]["imagePullSecrets"] == SECRETS
 
 
+ONLY_STORAGE = "only ephemeral-storage of `limits` and `requests` can be patched, not "
+NULL = "null is no value of a patch"
+OF_CONTAINERS: list[tuple[Values, str]] = [
+    ({"resources": {"limits": None, "requests": None}}, f"{ONLY_STORAGE}limits: null, requests: null"),
+    ({"resources": {"claims": [{"name": "gpu"}]}}, f'{ONLY_STORAGE}claims: [{{"name":"gpu"}}]'),
+    ({"resources": {"limits": {"memory": "1Gi"}}}, f"{ONLY_STORAGE}memory"),
+    ({"resources": {"limits": {"ephemeral-storage": None}}}, NULL),
+    ({"resources": None}, f"{ONLY_STORAGE}null"),
+    ({"livenessProbe": None}, NULL),
+    ({"livenessProbe": {"exec": {"command": ['"', None]}}}, NULL),
+]
+PATCHES: list[tuple[Values, str]] = [
+    ({"preemptionPolicy": None}, NULL),
+    *(({"containers": [{"name": "x", **fields}]}, why) for fields, why in OF_CONTAINERS),
+]
 REFUSED = [
     (
         "extraVolumes",
@@ -138,6 +226,25 @@ REFUSED = [
     ("podAnnotations", {"ray.io/x": "y"}, "owns this annotation"),
     ("extraVolumeMounts", [{"name": "data", "mountPath": "/data"}], "extraVolumes has no volume data"),
     ("extraEnv", [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}], "an earlier entry has the same name"),
+    ("podTemplate", {"spec": {"hostNetwork": True}}, "could take a security setting away"),
+    ("podTemplate", {"spec": {"containers": [{"name": "other"}]}}, "the pod has only "),
+    (
+        "extraContainers",
+        [{"name": "x", "image": "x:1", "securityContext": {"privileged": True}}],
+        "Pod Security `restricted` requires it",
+    ),
+    (
+        "extraContainers",
+        [{"name": "x", "image": "x:1", "resources": {"limits": {"cpu": 1, "nvidia.com/gpu": 1}}}],
+        "its `resources` has nvidia.com/gpu, and only cpu, memory, ephemeral-storage of `limits` and `requests` are ",
+    ),
+    (
+        "initContainers",
+        [{"name": "x", "image": "x:1", "resources": {"claims": [{"name": "gpu"}]}}],
+        'its `resources` has claims: [{"name":"gpu"}]',
+    ),
+    ("initContainers", [{"name": "x", "image": "x:1", "resources": None}], "its `resources` has null"),
+    *(("podTemplate", {"spec": spec}, why) for spec, why in PATCHES),
 ]
 
 
@@ -149,7 +256,7 @@ def refusal(name: str, path: str, settings: Values) -> Any:
 
 
 @each_pod
-@pytest.mark.parametrize(("key", "value", "why"), REFUSED, ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(("key", "value", "why"), REFUSED, ids=[f"{i}-{row[0]}" for i, row in enumerate(REFUSED)])
 def test_refusal_names_the_key_and_the_reason(name: str, path: str, key: str, value: Any, why: str) -> None:
     problem = refusal(name, path, {key: value})
     assert problem.message.startswith(f"{path}.{key}: ".removeprefix("."))
@@ -198,10 +305,37 @@ def test_volume_of_the_chart_is_refused() -> None:
     )
 
 
+@each_pod
+def test_name_of_any_container_of_the_pod_is_refused(name: str, path: str) -> None:
+    spec = pod_of(chart_of(name), path, {})["spec"]
+    for container in [*spec["containers"], *spec.get("initContainers", [])]:
+        for key in ("initContainers", "extraContainers"):
+            problem = refusal(name, path, {key: [{"name": container["name"], "image": "x:1"}]})
+            why = (
+                "a Job runs until"
+                if path == JOB and key == "extraContainers"
+                else "the pod has a container of this name"
+            )
+            assert why in problem.message
+    twice = {"initContainers": [{"name": "x", "image": "x:1"}], "extraContainers": [{"name": "x", "image": "x:1"}]}
+    assert refusal(name, path, twice).rule == "extra-container"
+
+
+def test_container_beside_a_job_is_refused_with_an_init_container() -> None:
+    chart = chart_of("ray-service")
+    settings = {key: FURTHER[key] for key in ("extraVolumes", "extraContainers", "initContainers")}
+    problem = refusal("ray-service", JOB, settings)
+    assert problem.message.startswith("weights.download.extraContainers: notes: a Job runs until")
+    fixed = over(below(JOB, settings), yaml.safe_load(problem.fix))
+    *_, prepare, notes = pod_of(chart, JOB, fixed)["spec"]["initContainers"]
+    assert [prepare["name"], notes["name"], notes["restartPolicy"]] == ["prepare", "notes", "Always"]
+
+
 def test_fullest_values_have_every_setting() -> None:
     """So that the tests of schemas and of Pod Security see them."""
     for name, path in PODS:
         values = example("everything" if name == "ray-service" else f"{name}/everything")
         for part in path.replace(".gpu", ".fast").split(".") if path else []:
             values = values[part]
-        assert SETTINGS.keys() <= values.keys()
+        settings = SETTINGS.keys() | FURTHER.keys()
+        assert settings - ({"extraContainers"} if path == JOB else set()) <= values.keys()

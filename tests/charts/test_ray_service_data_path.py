@@ -4,12 +4,18 @@ from typing import Any
 
 import pytest
 
-from charts.kit import chat, cluster, env, over, serve_config
+from charts.kit import INGRESS_ON_CPUS, chat, cluster, env, llm_config, over, serve_config
 
 HAPROXY = {"RAY_SERVE_ENABLE_HA_PROXY": "1"}
-DIRECT = {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}
+DIRECT = {
+    **HAPROXY,
+    "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1",
+    "RAY_SERVE_HAPROXY_INGRESS_REQUEST_ROUTER_TIMEOUT_S": "1200",
+}
 BODY = {"RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1"}
-PREFIX = chat(router={"kind": "PrefixAffinity"})
+INCLUDED = {"image": {"repository": "registry.example/ray-llm", "includesRayhelm": True}}
+PREFIX = over(INCLUDED, chat(router={"kind": "PrefixAffinity"}))
+TO_ZERO = over(chat(autoscaling={"minReplicas": 0}), INGRESS_ON_CPUS)
 
 
 @pytest.mark.parametrize(
@@ -20,8 +26,9 @@ PREFIX = chat(router={"kind": "PrefixAffinity"})
         (over({"serve": {"dataPath": "HAProxy"}}, PREFIX), HAPROXY),
         ({"serve": {"dataPath": "Direct"}}, DIRECT),
         (over({"serve": {"dataPath": "Direct"}}, PREFIX), {**DIRECT, **BODY}),
+        (over({"serve": {"dataPath": "Direct"}}, TO_ZERO), {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}),
     ],
-    ids=["python", "haproxy", "haproxy-prefix", "direct", "direct-prefix"],
+    ids=["python", "haproxy", "haproxy-prefix", "direct", "direct-prefix", "direct-to-zero"],
 )
 def test_all_ray_pods_have_the_variables_of_the_data_path(values: dict[str, Any], expected: dict[str, str]) -> None:
     spec = cluster(values)
@@ -42,6 +49,31 @@ def test_application_has_an_ingress_deployment_unless_the_path_is_direct(path: s
     ids=["plain", "adapters"],
 )
 def test_direct_application_has_no_argument_for_an_ingress(model: dict[str, Any]) -> None:
-    values = {"image": {"repository": "registry.example/ray-llm", "includesRayhelm": True}}
-    (application,) = serve_config(over(values, over({"serve": {"dataPath": "Direct"}}, chat(**model))))["applications"]
+    (application,) = serve_config(over(INCLUDED, over({"serve": {"dataPath": "Direct"}}, chat(**model))))[
+        "applications"
+    ]
     assert set(application["args"]) == {"llm_configs"}
+
+
+@pytest.mark.parametrize(
+    ("path", "router"),
+    [
+        ("Python", "ray.serve.llm.request_router.PrefixCacheAffinityRouter"),
+        ("HAProxy", "ray.serve.llm.request_router.PrefixCacheAffinityRouter"),
+        ("Direct", "rayhelm.runtime.prompt_router.PromptRouter"),
+    ],
+)
+def test_direct_path_has_a_router_that_notes_prompts(path: str, router: str) -> None:
+    config = llm_config(over(PREFIX, {"serve": {"dataPath": path}}))["deployment_config"]["request_router_config"]
+    assert config["request_router_class"] == router
+
+
+def test_router_of_the_direct_path_outlives_the_requests_that_wait_in_it() -> None:
+    """Serve takes no deployment that the application lacks."""
+    (direct,), (python,) = (
+        serve_config({"serve": {"dataPath": path, "requestTimeoutSeconds": 700}})["applications"]
+        for path in ("Direct", "Python")
+    )
+    (router,) = direct["deployments"]
+    assert router == {"name": "LLMRouter", "graceful_shutdown_wait_loop_s": 10, "graceful_shutdown_timeout_s": 700}
+    assert "deployments" not in python

@@ -14,17 +14,13 @@ def notes(tmp_path):
     def install(overlay=None):
         file = tmp_path / "values.json"
         file.write_text(json.dumps(over(example("minimal"), overlay or {})))
-        command = [
-            "install",
-            "chat",
-            charts_dir() / "ray-service",
-            "--namespace",
-            "models",
-            "--dry-run=client",
-            "-f",
-            file,
-        ]
-        done = subprocess.run([HELMS["4"], *command], capture_output=True, text=True, check=True)
+        options = ["--namespace", "models", "--dry-run=client", "-f", file]
+        done = subprocess.run(
+            [HELMS["4"], "install", "chat", charts_dir() / "ray-service", *options],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         return done.stdout.partition("NOTES:")[2]
 
     return install
@@ -32,6 +28,12 @@ def notes(tmp_path):
 
 def test_notes_name_the_endpoint_of_each_model(notes):
     assert "llama-8b: http://chat-serve-svc.models.svc.cluster.local:8000/chat/v1" in notes()
+
+
+def test_notes_have_the_commands_that_wait_for_the_models(notes):
+    """`helm --wait` of Helm 4.2.3 returns at once for a RayService."""
+    assert "kubectl -n models wait rayservice/chat --for=condition=Ready" in notes()
+    assert "helm test chat -n models" in notes()
 
 
 def test_notes_ask_for_digest_and_revision_when_missing(notes):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from charts.kit import ENGINE_QUEUE, FIXED, chat, kinds, llm_config, only, over, ray_service, rendered
+from rayhelm.deploy.values.platform.classes import PriorityClasses
 from rayhelm.errors import FleetError
 from rayhelm.runtime import bucket_download
 
@@ -388,9 +389,9 @@ def test_redis_cleanup_pod_is_not_selected_as_head():
 def test_no_ingress_to_workers_without_gateway_and_test():
     """An empty list of peers would allow all pods."""
     off = {"test": {"enabled": False}}
-    assert policies(off)["worker"]["ingress"] is None
+    assert "ingress" not in policies(off)["worker"]
     no_peer = off | {"networkPolicy": {"allowedGateways": {"gateway": {"namespace": ""}}}}
-    assert policies(no_peer)["worker"]["ingress"] is None
+    assert "ingress" not in policies(no_peer)["worker"]
 
 
 def test_offline_servers_have_no_egress():
@@ -484,6 +485,12 @@ def test_budgets_are_integers_and_select_constant_labels():
 def test_no_budget_when_min_available_is_zero():
     assert not budgets({**group(minReplicas=2), "podDisruptionBudget": {"enabled": False}})
     assert not budgets(group(minReplicas=2, minAvailable=0))
+
+
+def test_no_budget_protects_batch_workers_from_serving():
+    """Kubernetes preempts pods without a budget before pods of a lower class with one."""
+    assert budgets(group(minReplicas=2, priorityClassName="rayhelm-workers")).keys() == {"chat-worker-gpu"}
+    assert not budgets(group(minReplicas=2, priorityClassName=PriorityClasses().batch.name))
 
 
 @pytest.mark.parametrize(

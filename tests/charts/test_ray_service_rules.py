@@ -26,7 +26,7 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"count": 4}}}, **chat(engine={"tensorParallelSize": 2})},
         {"workerGroups": {"gpu": {"gpu": {"count": 4}}}, **chat(engine=SPLIT, placementStrategy="STRICT_PACK")},
         {"workerGroups": {"gpu": {"gpu": {"count": 2}, "maxReplicas": 4}}, **chat(engine=SPLIT)},
-        chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 4, "maxReplicas": 4}),
+        chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.46}, autoscaling={"minReplicas": 4, "maxReplicas": 4}),
         chat(engine={"dataParallelSize": 1}),
         over(
             INGRESS_ON_CPUS,
@@ -61,7 +61,7 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
             },
         ),
         chat(autoscaling={"targetOngoingRequests": 128}, maxOngoingRequests=128),
-        chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 1, "maxReplicas": 1}),
+        chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.46}, autoscaling={"minReplicas": 1, "maxReplicas": 1}),
         {"workerGroups": {"gpu": {"minReplicas": 2, "spread": {"topology.kubernetes.io/zone": {"maxSkew": 2}}}}},
         {"workerGroups": {"gpu": {"numOfHosts": 2, "minReplicas": 1, "spread": {"kubernetes.io/hostname": {}}}}},
         {"workerGroups": {"spare": {"gpu": {"count": 0}, "resources": {"limits": {"cpu": 8, "memory": "48Gi"}}}}},

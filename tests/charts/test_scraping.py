@@ -11,7 +11,7 @@ from charts.kit import only, over
 from charts.oracles import validator_of
 from rayhelm.check.admission.manifests import read_manifests
 from rayhelm.check.lint import scraping
-from rayhelm.errors import MissingError, Problem
+from rayhelm.errors import FleetError, MissingError, Problem
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]
@@ -169,3 +169,29 @@ def test_operators_are_scraped_in_their_namespaces_unless_turned_off(kind: str) 
     assert scraped_operators() == {"kuberay-operator", "dcgm-exporter"}
     assert scraped_operators(kuberayNamespace="") == {"dcgm-exporter"}
     assert scraped_operators(dcgmExporter=False) == {"kuberay-operator"}
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ScrapeConfig"])
+@each_chart
+def test_rules_of_the_values_run_after_those_of_the_chart(chart: str, kind: str) -> None:
+    rules = {
+        "relabelings": [{"targetLabel": "region", "replacement": "eu"}],
+        "metricRelabelings": [{"action": "drop", "sourceLabels": ["__name__"], "regex": "ray_node_.*"}],
+    }
+
+    def endpoints(*overlays: Object) -> list[Object]:
+        found = [item["spec"] for item in release(chart, kind, *overlays) if item["kind"] == kind]
+        return [each for spec in found for each in spec.get("podMetricsEndpoints", [spec])]
+
+    plain, changed = endpoints(), endpoints({"scraping": rules})
+    assert len(plain) > 1 or chart == "ray-service"
+    assert changed == [
+        {**each, **rules, "relabelings": [*each.get("relabelings", []), *rules["relabelings"]]} for each in plain
+    ]
+
+
+@pytest.mark.parametrize("rule", [{"targetLabel": "__address__"}, {"action": "labelmap"}, {"action": "labeldrop"}])
+@each_chart
+def test_rule_that_moves_the_target_or_drops_labels_is_refused(chart: str, rule: Object) -> None:
+    with pytest.raises(FleetError, match="relabelings"):
+        release(chart, "PodMonitor", {"scraping": {"relabelings": [rule]}})

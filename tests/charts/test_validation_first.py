@@ -1,4 +1,4 @@
-"""Validation renders before every other template: a refusal names templates/validate/, whatever the value."""
+"""Validation renders before every other template, and one refusal names all rules that are broken."""
 
 import json
 import subprocess
@@ -7,6 +7,7 @@ import pytest
 
 from charts.each_chart import CHARTS, Chart
 from charts.kit import HELMS, over
+from rayhelm.errors import FleetError
 
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
 
@@ -28,3 +29,16 @@ def test_refusal_names_the_validation_template(chart: Chart, helm: str) -> None:
     assert f"({chart.name}/templates/validate/first/values.yaml:" in done.stderr
     assert f": {name}: " in done.stderr
     assert "\nfix:\n  " in done.stderr
+
+
+@each_chart
+def test_refusals_are_reported_together(chart: Chart) -> None:
+    name, rule = next(
+        (name, rule) for name, rule in chart.rules.items() if "chart" in rule.layers and not (rule.release or rule.ends)
+    )
+    values = over(chart.smallest(), over(rule.bad[0], {"commonLabels": {"helm.sh/chart": "mine"}}))
+    with pytest.raises(FleetError) as caught:
+        chart.objects(values)
+    problems = {problem.rule: problem for problem in caught.value.problems}
+    assert {name, "common-label"} <= problems.keys()
+    assert all(problem.fix and "fix:" not in problem.message for problem in problems.values())

@@ -7,7 +7,7 @@ from rayhelm.deploy.charts.helm import charts_dir
 
 __all__ = ["unguarded_chart"]
 
-REFUSES = r'{{- fail (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) }}'
+REFUSES = r'{{- fail (join "\n" .) }}'
 
 
 def unguarded_chart(folder: Path) -> str:

@@ -8,11 +8,30 @@ local MINUTE, OVERDRAFT_MINUTES = ...
 MINUTE = tonumber(MINUTE)
 local FULLEST = MINUTE * (tonumber(OVERDRAFT_MINUTES) + 1)
 local MAP, EXCESS = "buckets.map", "excess.map"
+local LIMIT = "^%d+ %d+ (%d+)$"
 
-local limits, full_at, excess = {}, {}, {}
-for line in io.lines("limits.map") do
-  local tenant, tokens = line:match("^(%S+) %d+ %d+ (%d+)$")
-  if tenant then limits[tenant] = tonumber(tokens) end
+local limits = Map.new("limits.map", Map._str)
+local full_at, excess = {}, {}
+
+local function set_full(tenant, time)
+  full_at[tenant] = time
+  core.set_map(MAP, tenant, string.format("%d", math.ceil(time - MINUTE)))
+end
+
+-- live.lua calls it for each changed entry of limits.map. What a tenant has used stays, in tokens; without a limit it is forgotten.
+buckets = {}
+
+function buckets.change(tenant, before, after)
+  local old, new = before:match(LIMIT), after:match(LIMIT)
+  if not full_at[tenant] or not old or old == new then return end
+  if not new then
+    full_at[tenant] = nil
+    return core.del_map(MAP, tenant)
+  end
+  -- In whole seconds, so at most a second of tokens too many.
+  local now = os.time() * 1000
+  if full_at[tenant] <= now then return end
+  set_full(tenant, math.min(now + (full_at[tenant] - now) * tonumber(old) / tonumber(new), now + FULLEST))
 end
 
 local function count_excess(tenant, version)
@@ -25,8 +44,10 @@ end
 core.register_converters("count_tokens", function(text)
   local tokens, now, tenant, version = text:match("^(%d+):(%d+):([^#]+)#?(.*)$")
   now = tonumber(now)
-  full_at[tenant] = math.min(math.max(full_at[tenant] or 0, now) + tokens * MINUTE / limits[tenant], now + FULLEST)
-  core.set_map(MAP, tenant, string.format("%d", math.ceil(full_at[tenant] - MINUTE)))
+  local limit = (limits:lookup(tenant) or ""):match(LIMIT)
+  -- The tenant had the limit when the request came.
+  if not limit then return tokens end
+  set_full(tenant, math.min(math.max(full_at[tenant] or 0, now) + tokens * MINUTE / tonumber(limit), now + FULLEST))
   if version ~= "" then count_excess(tenant, version) end
   return tokens
 end)

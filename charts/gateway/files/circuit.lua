@@ -8,10 +8,22 @@ local MAP = "circuit.map"
 local MOST_RECORDS, MOST_SECONDS, CLEAN_SECONDS = 1000, 3600, 10
 
 local records, count, losses = {}, 0, 0
+-- Number of records of each tenant.
+local counts = {}
+
+-- A key begins with the name of its tenant.
+local function tenant_of(key) return key:match("^[^:]*") end
+
+local function add_count(key, change)
+  local tenant = tenant_of(key)
+  local sum = (counts[tenant] or 0) + change
+  counts[tenant], count = sum > 0 and sum or nil, count + change
+end
 
 local function forget(key)
   core.del_map(MAP, key)
-  records[key], count = nil, count - 1
+  records[key] = nil
+  add_count(key, -1)
 end
 
 local function forget_expired(now)
@@ -20,10 +32,14 @@ local function forget_expired(now)
   end
 end
 
+-- Of the tenant with most records: losses of one tenant end no stop of another one that has fewer.
 local function forget_oldest()
-  local oldest
+  local largest, oldest
+  for tenant, number in pairs(counts) do
+    if not largest or number > counts[largest] then largest = tenant end
+  end
   for key, record in pairs(records) do
-    if not oldest or record.loss < records[oldest].loss then oldest = key end
+    if tenant_of(key) == largest and (not oldest or record.loss < records[oldest].loss) then oldest = key end
   end
   forget(oldest)
 end
@@ -32,7 +48,8 @@ local function find_record(key, now)
   if not records[key] then
     if count >= MOST_RECORDS then forget_expired(now) end
     if count >= MOST_RECORDS then forget_oldest() end
-    records[key], count = { loss = 0, lost = 0, stops = 0, expires = now }, count + 1
+    records[key] = { loss = 0, lost = 0, stops = 0, expires = now }
+    add_count(key, 1)
   end
   return records[key]
 end

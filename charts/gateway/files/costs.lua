@@ -6,7 +6,8 @@
 --                tokens of a stream at its end, hidden ones too.
 --   txn.hides    the client did not ask for that, so it does not get it.
 --   txn.tokens   the tokens of the prompt, estimated from its bytes.
--- costs.map has lines `operation PATH TOKENS COPIES BATCHES PAIRS`, with `-` for no field, and `model MODEL CONTEXT`.
+--   txn.form     the form of `usage`, unless it is that of completions: a stream has it without being asked.
+-- costs.map has lines `operation PATH TOKENS COPIES BATCHES PAIRS FORM`, with `-` for no field, and `model MODEL CONTEXT`.
 local BYTES_PER_TOKEN = tonumber((...))
 local MOST = 9999999999
 local MOST_COPIES = 128 -- where `n` is no natural number
@@ -29,7 +30,7 @@ end
 
 local operations, contexts = {}, {}
 for line in io.lines("costs.map") do
-  local path, tokens, copies, batches, pairs_of = line:match("^operation (%S+) (%S+) (%S+) (%S+) (%S+)$")
+  local path, tokens, copies, batches, pairs_of, form = line:match("^operation (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$")
   if path then
     local wanted = {}
     local operation = {
@@ -38,8 +39,9 @@ for line in io.lines("costs.map") do
       copies = read_names(copies, wanted),
       batches = read_names(batches, wanted),
       pairs = read_names(pairs_of, wanted),
+      form = form,
     }
-    if operation.tokens[1] then wanted.stream = true end
+    if operation.tokens[1] and form == "completions" then wanted.stream = true end
     operations[path] = operation
   end
   local model, context = line:match("^model (%S+) (%d+)$")
@@ -63,7 +65,8 @@ local function count_largest(body, names, found)
   return largest
 end
 
-local function has_media(body)
+local function has_media(body, form)
+  if form == "messages" and find(body, '"source"', 1, true) then return true end
   return find(body, '_url"', 1, true) or find(body, '"input_audio"', 1, true)
 end
 
@@ -74,7 +77,7 @@ local function compute_cost(body, operation, context, found, repeated)
   local prompts = count_largest(body, operation.batches, found)
   local pairs_of = count_largest(body, operation.pairs, found)
   local prompt = TOKENS_PER_BYTE * #body * pairs_of + TEMPLATE_TOKENS
-  if has_media(body) then prompt = prompt + (context or MOST_MEDIA_TOKENS) end
+  if has_media(body, operation.form) then prompt = prompt + (context or MOST_MEDIA_TOKENS) end
   if not operation.tokens[1] then
     if context and operation.pairs[1] then prompt = min(prompt, context * pairs_of) end
     return string.format("%d 0 1 1", min(MOST, prompt))
@@ -112,6 +115,7 @@ core.register_action("read_cost", { "http-req" }, function(txn)
   local found, repeated = find_fields(body, operation.wanted)
   local cost = compute_cost(body, operation, contexts[txn:get_var("txn.model")], found, repeated)
   txn:set_var("txn.cost", cost)
+  if operation.form ~= "completions" then txn:set_var("txn.form", operation.form) end
   txn:set_var("txn.tokens", min(#body // BYTES_PER_TOKEN, tonumber(string.match(cost, "^%d+"))))
   if is_true(body, found.stream) then add_options(txn, body) end
   if #body > LARGE then

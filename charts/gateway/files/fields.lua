@@ -1,5 +1,6 @@
 -- Required and refused fields of JSON bodies, and the output tokens that a body asks for. body.lua calls these functions.
--- fields.map has a line for each operation: OPERATION REQUIRED TOKENS COPIES BATCHES REFUSED, with `-` for what is not checked.
+-- fields.map has a line for each operation: OPERATION REQUIRED TOKENS COPIES BATCHES REFUSED STATE, with `-` for what is not
+-- checked. STATE has fields that may only be null or false.
 -- REQUIRED has sets of fields: `a:KINDS,b:KINDS|c:KINDS`, where a kind is the first letter of string, array or object.
 -- The functions find the fields that Python's parser finds: those of the outermost object, the last one of each name.
 local byte, find, match = string.byte, string.find, string.match
@@ -54,7 +55,8 @@ end
 
 local operations = {}
 for line in io.lines("fields.map") do
-  local name, required, tokens, copies, batches, refused = line:match("^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$")
+  local name, required, tokens, copies, batches, refused, state =
+    line:match("^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$")
   if name then
     local wanted, sets = {}, {}
     for _, set in ipairs(required == "-" and {} or split(required, "|")) do
@@ -75,6 +77,7 @@ for line in io.lines("fields.map") do
       tokens = read_list(tokens, wanted),
       copies = read_list(copies, wanted),
       batches = read_list(batches, wanted),
+      state = read_list(state, wanted),
       refused = refused_names,
       refused_ends = group_by_end(refused_names),
       refused_by_bytes = by_bytes,
@@ -243,12 +246,21 @@ local function may_have_refused(body, operation, is_escaped)
   return has_end(body, operation.refused_ends)
 end
 
+local function may_have_state(body, operation, is_escaped)
+  if not operation.state[1] then return false end
+  if is_escaped then return true end
+  for _, name in ipairs(operation.state) do
+    if find(body, '"' .. name .. '"', 1, true) then return true end
+  end
+  return false
+end
+
 -- The output tokens of a body in which body.lua found the model without reading it, or nil if that is not possible here.
 -- `is_escaped`: the body has `\u00`.
 local function check_fast(body, name, is_escaped)
   local operation = operations[name]
   if not operation then return UNCHECKED end
-  if may_have_refused(body, operation, is_escaped) then return nil end
+  if may_have_refused(body, operation, is_escaped) or may_have_state(body, operation, is_escaped) then return nil end
   local set = operation.sets[1]
   if set then
     local at = not set[2] and find_first_field(body, set[1].key)
@@ -269,6 +281,10 @@ local function check(body, name, found, repeated)
   if not operation then return UNCHECKED end
   for _, refused in ipairs(operation.refused) do
     if found[refused] then return nil, "field-refused " .. refused end
+  end
+  for _, name in ipairs(operation.state) do
+    local at = found[name]
+    if at and not find(body, "^null", at) and not find(body, "^false", at) then return nil, "field-state " .. name end
   end
   local fault = find_fault(body, operation.sets, found)
   if fault then return nil, fault end

@@ -5,18 +5,27 @@ local CLASSES = { [0] = "2xx", "4xx", "5xx" }
 
 local MINUTE = 60000
 
-local limits, buckets, excess = {}, nil, nil
-for line in io.lines("limits.map") do
-  local tenant, rate, concurrency, tokens = line:match("^(%S+) (%d+) (%d+) ?(%d*)$")
-  if tenant then
-    limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency, tokens = tonumber(tokens) }
-    -- buckets.lua writes them.
-    if limits[#limits].tokens then
-      buckets = buckets or Map.new("buckets.map", Map._str)
-      excess = excess or Map.new("excess.map", Map._str)
-    end
+local tenant_names = {}
+for line in io.lines("tenants.map") do tenant_names[#tenant_names + 1] = line:match("^%S+") end
+-- live.lua changes it.
+local limits_of = Map.new("limits.map", Map._str)
+
+local function read_limits()
+  local limits = {}
+  for _, tenant in ipairs(tenant_names) do
+    local rate, concurrency, tokens = (limits_of:lookup(tenant) or ""):match("^(%d+) (%d+) ?(%d*)$")
+    if rate then limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency, tokens = tonumber(tokens) } end
   end
+  return limits
 end
+
+-- buckets.lua writes them. There are no files if no tenant has `tokensPerMinute`.
+local function find_map(name)
+  local file = io.open(name)
+  if file then file:close() end
+  return file and Map.new(name, Map._str)
+end
+local buckets, excess = find_map("buckets.map"), find_map("excess.map")
 
 -- Where each version is served.
 local owners = {}
@@ -56,12 +65,10 @@ end
 local state = Map.new("state.map", Map._str)
 
 -- secrets.lua writes it: SECRET:FIRST:LAST of each certificate. There is no file without TLS and remote gateways.
-local file = io.open("certificates.map")
-local certificates = file and Map.new("certificates.map", Map._str)
-if file then file:close() end
+local certificates = find_map("certificates.map")
 
 local function build_page(converters, fetches)
-  local page = new_page()
+  local page, limits = new_page(), read_limits()
   local tenants = core.proxies["tenants"].stktable:dump()
   local requests = core.proxies["requests"].stktable:dump()
 
@@ -94,6 +101,11 @@ local function build_page(converters, fetches)
   page.sample("rayhelm_gateway_keys", {}, state:lookup("keys") or 0)
   page.metric("rayhelm_gateway_keys_read_timestamp_seconds", "gauge", "When all key files were last read.")
   page.sample("rayhelm_gateway_keys_read_timestamp_seconds", {}, state:lookup("refreshed") or 0)
+
+  page.metric("rayhelm_gateway_maps_refused", "gauge", "1 while the maps of limits and weights are invalid, so that the last ones stay.")
+  page.sample("rayhelm_gateway_maps_refused", {}, state:lookup("maps_refused") or 0)
+  page.metric("rayhelm_gateway_maps_for_other_pods", "gauge", "1 while the maps belong to a configuration of other pods, so that the last ones stay.")
+  page.sample("rayhelm_gateway_maps_for_other_pods", {}, state:lookup("maps_for_other_pods") or 0)
 
   local token_keys = state:lookup("token_keys")
   if token_keys then

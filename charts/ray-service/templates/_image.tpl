@@ -10,7 +10,7 @@
 {{- end }}
 
 {{- define "ray-service.pullSecrets" -}}
-{{- with .Values.imagePullSecrets -}}
+{{- with (include "ray-service.values" . | fromJson).imagePullSecrets -}}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -10,7 +10,7 @@ rayhelm.dev/tenant: {{ . | quote }}
 {{- define "ray-service.partMetadata" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.partMetadata" "given" . "names" (list "root" "part")) -}}
 {{- $name := printf "%s-%s" (include "ray-service.name" .root) .part -}}
-{{ include "ray-service.metadata" (dict "root" .root "name" $name "namespace" .root.Release.Namespace) }}
+{{ include "ray-service.metadata" (merge (dict "name" $name "namespace" .root.Release.Namespace) .) }}
 {{- end }}
 
 {{- /* Labels of pods: constant, because a change of a Ray pod template starts a second cluster. Budgets, policies and

@@ -1,5 +1,5 @@
 {{- /* The user of the Ray image is 1000:100. It may call sudo without a password, which allowPrivilegeEscalation: false
-       prevents. */ -}}
+       prevents. Takes the root. */ -}}
 {{- define "ray-service.securityContext" -}}
-{{ include "ray-service.podSecurity" (dict "user" 1000 "group" 100 "fsGroupChangePolicy" "OnRootMismatch") }}
+{{ include "ray-service.podSecurity" (dict "ids" (include "ray-service.values" . | fromJson).podSecurityContext "fsGroupChangePolicy" "OnRootMismatch") }}
 {{- end }}

@@ -7,7 +7,7 @@ rayhelm.dev/tenant: {{ include "tenant.name" . }}
 {{- define "tenant.partMetadata" -}}
 {{- include "tenant.arguments" (dict "template" "tenant.partMetadata" "given" . "names" (list "root" "part")) -}}
 {{- $name := list (include "tenant.name" .root) .part | compact | join "-" -}}
-{{ include "tenant.metadata" (dict "root" .root "name" $name "namespace" (include "tenant.namespace" .root)) }}
+{{ include "tenant.metadata" (merge (dict "name" $name "namespace" (include "tenant.namespace" .root)) .) }}
 {{- end }}
 
 {{- /* Annotations of objects that stay after an uninstall. Only for objects that every set of values renders: Helm keeps the

@@ -13,7 +13,9 @@
   helm:
     releaseName: {{ .app.release | quote }}
     valueFiles:
-      - {{ printf "$values/%s" (list (trimSuffix "/" .v.repository.path) .app.file | compact | join "/") | quote }}
+      {{- range prepend (get .app "otherFiles" | default list) .app.file }}
+      - {{ printf "$values/%s" (list (trimSuffix "/" $.v.repository.path) . | compact | join "/") | quote }}
+      {{- end }}
 - repoURL: {{ .v.repository.url | quote }}
   targetRevision: {{ toString .v.repository.revision | quote }}
   ref: values

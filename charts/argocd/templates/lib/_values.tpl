@@ -5,13 +5,17 @@
        not compare. Takes the root. */ -}}
 {{- define "argocd.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "argocd.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "argocd.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "argocd.derive" $values }}
-{{- include "argocd.validate" (set $values "root" .) }}
+{{- include "argocd.validateCommonLabels" (set $values "root" .) }}
+{{- include "argocd.validateCommonAnnotations" $values }}
+{{- include "argocd.validateExtraObjects" $values }}
+{{- include "argocd.validate" $values }}
+{{- include "argocd.failRefused" . }}
+{{- include "argocd.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

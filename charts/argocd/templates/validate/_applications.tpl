@@ -16,6 +16,16 @@
 {{- if regexMatch "^/|(^|/)\\.\\.(/|$)" $app.file }}
 {{- include "argocd.refuse" (dict "v" $v "id" "release-file" "words" (dict "name" $name "file" $app.file)) }}
 {{- end }}
+{{- $bad := list }}
+{{- range $annotation, $_ := $app.annotations }}
+{{- if regexMatch "^argocd\\.argoproj\\.io/(sync-wave|compare-options|tracking-id|refresh)$" $annotation }}
+{{- $bad = append $bad (dict "name" $annotation) }}
+{{- end }}
+{{- end }}
+{{- include "argocd.refuseEntries" (dict "v" $v "id" "release-annotation" "bad" $bad "given" $app.annotations "words" (dict "name" $name)) }}
+{{- if and (eq $v.kind "ApplicationSet") (or $app.otherFiles $app.annotations) }}
+{{- include "argocd.refuse" (dict "v" $v "id" "release-of-set" "words" (dict "name" $name "key" ($app.otherFiles | empty | ternary "annotations" "otherFiles"))) }}
+{{- end }}
 {{- $same := printf "%s/%s/%s" $app.cluster $app.namespace $app.release }}
 {{- with get $seen $same }}
 {{- include "argocd.refuse" (dict "v" $v "id" "release-duplicate" "words" (dict "name" $name "first" . "release" $app.release "namespace" $app.namespace)) }}

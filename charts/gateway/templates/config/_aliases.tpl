@@ -17,10 +17,10 @@ yes
 {{- end }}
 {{- end }}
 
-{{- define "gateway.frontendAlias" -}}
+{{- define "gateway.replaceAlias" }}
 {{- if include "gateway.hasAliases" .v | trim }}
-http-request set-var(txn.alias_of) var(txn.requested_model),map_str(aliases.map)
-http-request set-var(txn.model) var(txn.alias_of) if { var(txn.alias_of) -m found }
+  http-request set-var(txn.alias_of) var(txn.requested_model),map_str(aliases.map)
+  http-request set-var(txn.model) var(txn.alias_of) if { var(txn.alias_of) -m found }
 {{- end }}
 {{- end }}
 

@@ -18,20 +18,21 @@
 10
 {{- end }}
 
-{{- define "gateway.loadBuckets" -}}
-{{- if include "gateway.hasBuckets" . | trim }}
-lua-load buckets.lua {{ include "gateway.windowMs" . }} {{ include "gateway.overdraftMinutes" . }}
-lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
+{{- define "gateway.loadBuckets" }}
+{{- if include "gateway.hasBuckets" .v | trim }}
+  lua-load buckets.lua {{ include "gateway.windowMs" . }} {{ include "gateway.overdraftMinutes" . }}
+  lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
 {{- end }}
 {{- end }}
 
-{{- define "gateway.refuseBuckets" -}}
+{{- define "gateway.limitTokens" }}
 {{- if include "gateway.hasBuckets" .v | trim }}
-http-request set-var(txn.bucket) var(txn.tenant),map_str(limits.map),word(3,' ')
-http-request set-var(txn.passes_at) var(txn.tenant),map_str_int(buckets.map)
-http-request set-var(txn.bucket_wait) var(txn.now),sub(txn.passes_at),neg if { var(txn.passes_at) -m found }
-{{- include "gateway.rateHeadersBucket" . }}
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "tokens-exceeded" "header" "retry-after %[var(txn.bucket_wait),add(999),div(1000)]") }} if { var(txn.bucket_wait) -m int gt 0 }
+  http-request set-var(txn.bucket) var(txn.tenant),map_str(limits.map),word(3,' ')
+  http-request set-var(txn.passes_at) var(txn.tenant),map_str_int(buckets.map) if { var(txn.bucket) -m found }
+  http-request set-var(txn.bucket_wait) var(txn.now),sub(txn.passes_at),neg if { var(txn.passes_at) -m found }
+  {{- include "gateway.rateHeadersBucket" . }}
+  acl is_overdrawn var(txn.bucket_wait) -m int gt 0
+  http-request return {{ get .answers "tokens-exceeded" }} hdr retry-after %[var(txn.bucket_wait),add(999),div(1000)] if is_overdrawn
 {{- end }}
 {{- end }}
 
@@ -48,26 +49,29 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "toke
 
 {{- /* The tokens of the prompt, estimated; usage.lua replaces them. They stay where the client leaves before the response, and
        where the model server does not answer in time: 408 is Serve's. A compressed response could not be read. */ -}}
-{{- define "gateway.frontendBuckets" -}}
+{{- define "gateway.countTokens" }}
 {{- if include "gateway.hasBuckets" .v | trim }}
-filter lua.usage
-acl has_bucket var(txn.bucket) -m found
-acl is_counted var(txn.operation) -m str {{ include "gateway.countedOperations" . | fromJsonArray | join " " }}
-http-request lua.read_cost if has_bucket is_counted
-http-request del-header accept-encoding if has_bucket is_counted
-http-response unset-var(txn.tokens) if { status ge 400 } !{ status 408 }
-# HAProxy's own 400 means that the client has left, its 504 that the model server still works.
-http-after-response unset-var(txn.tokens) if { status 500 502 503 }
+  filter lua.usage
+  acl has_bucket var(txn.bucket) -m found
+  acl is_counted var(txn.operation) -m str {{ include "gateway.countedOperations" . | fromJsonArray | join " " }}
+  http-request lua.read_cost if has_bucket is_counted
+  http-request del-header accept-encoding if has_bucket is_counted
+  http-response unset-var(txn.tokens) if { status ge 400 } !{ status 408 }
+  # HAProxy's own 400 means that the client has left, its 504 that the model server still works.
+  http-after-response unset-var(txn.tokens) if { status 500 502 503 }
 {{- end }}
 {{- end }}
 
 {{- /* A field of the log format: the tokens of a request that were counted, and `-` for other requests. */ -}}
-{{- define "gateway.logBuckets" -}}
-{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,sess.ended,:),concat(,txn.tenant),concat(,txn.excess),lua.count_tokens]"{{ end }}
+{{- define "gateway.logTokens" -}}
+{{- if include "gateway.hasBuckets" .v | trim -}}
+{{- $counted := "var(txn.tokens),concat(:,sess.ended,:),concat(,txn.tenant),concat(,txn.excess),lua.count_tokens" -}}
+,"tokens":"%[{{ $counted }}]"
+{{- end }}
 {{- end }}
 
 {{- /* The date of the log line, at which the tokens are counted. A malformed request has no transaction, so the variable is that of
        the session. */ -}}
 {{- define "gateway.logDate" -}}
-date{{ if include "gateway.hasBuckets" . | trim }}(0,ms),set-var(sess.ended),div(1000){{ end }}
+date{{ if include "gateway.hasBuckets" .v | trim }}(0,ms),set-var(sess.ended),div(1000){{ end }}
 {{- end }}

@@ -1,9 +1,9 @@
 {{- /* What a request of a tenant with `tokensPerMinute` may cost. costs.lua reads it in the body. */ -}}
 
 {{- /* After body.lua, whose functions it calls. */ -}}
-{{- define "gateway.loadCosts" -}}
-{{- if include "gateway.hasBuckets" . | trim }}
-lua-load-per-thread costs.lua {{ include "gateway.bytesPerToken" . }}
+{{- define "gateway.loadCosts" }}
+{{- if include "gateway.hasBuckets" .v | trim }}
+  lua-load-per-thread costs.lua {{ include "gateway.bytesPerToken" . }}
 {{- end }}
 {{- end }}
 
@@ -14,14 +14,15 @@ lua-load-per-thread costs.lua {{ include "gateway.bytesPerToken" . }}
 {{- range $path := include "gateway.countedOperations" . | fromJsonArray }}
 {{- $operation := get $operations $path }}
 {{- $output := $operation.output | default dict }}
-operation {{ $path }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }} {{ $operation.pairs | join "," | default "-" }}
+operation {{ $path }} {{ include "gateway.outputFields" $output }} {{ $operation.pairs | join "," | default "-" }} {{ $operation.usage_form }}
 {{- end }}
 {{- range $id, $model := .v.models }}
 {{- with $model.contextTokens }}
 model {{ $id }} {{ int64 . }}
 {{- end }}
 {{- range $name, $version := $model.versions }}
-owner {{ $id }}:{{ $name }} {{ include "gateway.ownerOf" (dict "root" $.root "v" $.v "model" $id "name" $name "version" $version) }}
+{{- $owner := include "gateway.ownerOf" (dict "root" $.root "v" $.v "model" $id "name" $name "version" $version) }}
+owner {{ $id }}:{{ $name }} {{ $owner }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -40,8 +41,10 @@ owner {{ $id }}:{{ $name }} {{ include "gateway.ownerOf" (dict "root" $.root "v"
 {{- end }}
 
 {{- /* The length of a body with `stream_options`. A body in chunks has none. */ -}}
-{{- define "gateway.streamOptions" -}}
-{{- if include "gateway.hasBuckets" . | trim }}
-http-request set-header content-length %[req.fhdr(content-length),add(txn.options_bytes)] if { var(txn.options_bytes) -m found } { req.fhdr(content-length) -m found }
+{{- define "gateway.streamLength" }}
+{{- if include "gateway.hasBuckets" .v | trim }}
+  acl has_options var(txn.options_bytes) -m found
+  acl has_length req.fhdr(content-length) -m found
+  http-request set-header content-length %[req.fhdr(content-length),add(txn.options_bytes)] if has_options has_length
 {{- end }}
 {{- end }}

@@ -14,7 +14,7 @@
 {{- $found | toJson }}
 {{- end }}
 
-{{- /* PATH REQUIRED TOKENS COPIES BATCHES REFUSED, as fields.lua reads it. */ -}}
+{{- /* PATH REQUIRED TOKENS COPIES BATCHES REFUSED STATE, as fields.lua reads it. */ -}}
 {{- define "gateway.mapFields" -}}
 {{- $hasBounds := include "gateway.hasBound" (dict "v" .v "bound" "maxOutputTokens") | trim }}
 {{- $refused := include "gateway.refusedFields" .v | fromJsonArray | join "," }}
@@ -32,8 +32,16 @@
 {{- $sets = append $sets (join "," $fields) }}
 {{- end }}
 {{- $output := and $hasBounds $operation.output | default dict }}
-{{ $path }} {{ join "|" $sets | default "-" }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }} {{ $refused | default "-" }}
+{{- $state := get $operation "state" | default list | join "," }}
+{{ $path }} {{ join "|" $sets | default "-" }} {{ include "gateway.outputFields" $output }} {{ $refused | default "-" }} {{ $state | default "-" }}
 {{- end }}
+{{- end }}
+
+{{- /* TOKENS COPIES BATCHES: the fields of the output of an operation. Takes `output` of files/tasks.json. */ -}}
+{{- define "gateway.outputFields" -}}
+{{- $tokens := get . "tokens" | default list | join "," -}}
+{{- $batches := get . "batches" | default list | join "," -}}
+{{ $tokens | default "-" }} {{ get . "copies" | default "-" }} {{ $batches | default "-" }}
 {{- end }}
 
 {{- /* Fields by which a client would choose what the operator chooses: where the KV cache is sent, which template runs, whose
@@ -46,20 +54,19 @@
 {{- $refused | toJson }}
 {{- end }}
 
-{{- define "gateway.frontendContentType" -}}
+{{- define "gateway.checkContentType" }}
 {{- if .v.validation.enabled }}
-acl is_json_type req.fhdr(content-type) -m str -i application/json
-acl is_json_type req.fhdr(content-type) -m reg -i ^application/json[\ \t]*;
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "content-type") }} if is_json !is_json_type
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "content-type") }} if is_json { req.fhdr_cnt(content-type) gt 1 }
+  acl is_json_type req.fhdr(content-type) -m str -i application/json
+  acl is_json_type req.fhdr(content-type) -m reg -i ^application/json[\ \t]*;
+  http-request return {{ get .answers "content-type" }} if is_json !is_json_type
+  http-request return {{ get .answers "content-type" }} if is_json { req.fhdr_cnt(content-type) gt 1 }
 {{- end }}
 {{- end }}
 
-{{- define "gateway.frontendFields" -}}
-http-request set-var(txn.field) var(txn.parsed),word(2,' ') if !has_requested_model { var(txn.parsed) -m beg field- }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-refused") }} if !has_requested_model { var(txn.parsed) -m beg "field-refused " }
+{{- define "gateway.checkFields" }}
 {{- if .v.validation.enabled }}
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-missing") }} if !has_requested_model { var(txn.parsed) -m beg "field-missing " }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-invalid") }} if !has_requested_model { var(txn.parsed) -m beg "field-invalid " }
+{{- range list "field-missing" "field-invalid" }}
+  http-request return {{ get $.answers . }} if !has_requested_model { var(txn.parsed) -m beg "{{ . }} " }
+{{- end }}
 {{- end }}
 {{- end }}

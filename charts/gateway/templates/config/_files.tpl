@@ -6,14 +6,9 @@
 {{- $data := dict "root" $root "v" .v }}
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
 {{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
-{{- $sections := list }}
-{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configForwarded" "configRemotes" "configMetrics" }}
-{{- with include (printf "gateway.%s" .) $data | trim }}
-{{- $sections = append $sections . }}
-{{- end }}
-{{- end }}
-{{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}
-{{- range list "keys.lua" "circuit.lua" "fields.lua" "body.lua" "metrics.lua" }}
+{{- $_ := set $data "answers" (include "gateway.answers" $data | fromJson) }}
+{{- $files := dict "haproxy.cfg" (printf "%s\n" (include "gateway.haproxyConfig" $data | trim)) }}
+{{- range list "keys.lua" "live.lua" "circuit.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
 {{- if include "gateway.readSecrets" .v | trim }}
@@ -54,13 +49,39 @@
 {{- if include "gateway.saltedModels" $data | fromJsonArray }}
 {{- $_ := set $files "salt.lua" ($root.Files.Get "files/salt.lua") }}
 {{- end }}
-{{- range list "routes" "operations" "objects" "lists" "access" "limits" "rate-limits" "concurrency-limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
-{{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
-{{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}
+{{- $maps := dict }}
+{{- $_ := set $maps "routes" (include "gateway.mapRoutes" $data) }}
+{{- $_ := set $maps "operations" (include "gateway.mapOperations" $data) }}
+{{- $_ := set $maps "objects" (include "gateway.mapObjects" $data) }}
+{{- $_ := set $maps "fields" (include "gateway.mapFields" $data) }}
+{{- $_ := set $maps "tenants" (include "gateway.mapTenants" $data) }}
+{{- $_ := set $maps "backends" (include "gateway.mapBackends" $data) }}
+{{- range $name, $text := $maps }}
+{{- $_ := set $files (printf "%s.map" $name) (printf "%s\n" (trim $text)) }}
 {{- end }}
 {{- /* keys.lua fills the first two while HAProxy runs, circuit.lua the third. */ -}}
 {{- range list "keys" "state" "circuit" }}
 {{- $_ := set $files (printf "%s.map" .) "" }}
 {{- end }}
+{{- /* All above needs another process. live.lua takes over the maps below while HAProxy runs. */ -}}
+{{- $_ := set $files "structure" ($files | toJson | sha256sum) }}
+{{- range $name, $text := include "gateway.liveMaps" $data | fromJson }}
+{{- $_ := set $files (printf "%s.map" $name) (printf "%s\n# end\n" (trim $text) | trimPrefix "\n") }}
+{{- end }}
 {{- $files | toJson }}
+{{- end }}
+
+{{- /* Text of each map that live.lua takes over, by name, as JSON. Takes the data of gateway.files. */ -}}
+{{- define "gateway.liveMaps" -}}
+{{- $maps := dict }}
+{{- $_ := set $maps "access" (include "gateway.mapAccess" .) }}
+{{- $_ := set $maps "limits" (include "gateway.mapLimits" .) }}
+{{- $_ := set $maps "rate-limits" (include "gateway.mapRateLimits" .) }}
+{{- $_ := set $maps "concurrency-limits" (include "gateway.mapConcurrencyLimits" .) }}
+{{- $_ := set $maps "lists" (include "gateway.mapLists" .) }}
+{{- $_ := set $maps "bounds" (include "gateway.mapBounds" .) }}
+{{- $_ := set $maps "slot-counts" (include "gateway.mapSlotCounts" .) }}
+{{- $_ := set $maps "slot-versions" (include "gateway.mapSlotVersions" .) }}
+{{- $_ := set $maps "hidden-versions" (include "gateway.mapHiddenVersions" .) }}
+{{- $maps | toJson }}
 {{- end }}

@@ -13,24 +13,21 @@
 
 {{- /* The remote gateways are no backup servers here, so HAProxy counts the available ones as servers of the version. `balance
        first` takes them in their order, as it does with backup servers. */ -}}
-{{- define "gateway.configForwarded" -}}
-{{- $data := . }}
-{{- $v := .v }}
-{{- range $id, $model := $v.models }}
+{{- define "gateway.forwardedBackends" }}
+{{- range $id, $model := .v.models }}
 {{- range $name, $version := $model.versions }}
 {{- if not $version.endpoints }}
-{{- $remotes := include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
+{{- $remotes := include "gateway.remotesOf" (dict "v" $.v "model" $id "version" $name) | fromJsonArray }}
+
 backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   balance first
-  {{- if and (eq $model.task "transcribe") (include "gateway.checksForms" $data | trim) }}
-  {{- include "gateway.backendForms" $data | nindent 2 }}
-  {{- end }}
+  {{- include "gateway.checkForms" (dict "data" $ "id" $id) }}
   http-request set-header x-rayhelm-url %[pathq]
-  {{- include "gateway.haproxyErrors" (dict "errors" (dict "haproxy" $data.errors.forwarded)) | trim | nindent 2 }}
-  {{- include "gateway.remoteStatus" . | nindent 2 }}
+  {{- include "gateway.haproxyErrors" (dict "errors" (dict "haproxy" $.errors.forwarded)) }}
+  {{- include "gateway.remoteStatus" $ }}
   http-response set-header x-model-version {{ $name }}
-  {{- include "gateway.remoteServers" (dict "v" $v "id" $id "name" $name "version" $version "remotes" $remotes) | trim | nindent 2 }}
-{{ end }}
+  {{- include "gateway.remoteServers" (dict "v" $.v "id" $id "name" $name "version" $version "remotes" $remotes) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

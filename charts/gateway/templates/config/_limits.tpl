@@ -5,27 +5,41 @@
 {{ ternary .replicas .autoscaling.minReplicas (eq .autoscaling.kind "None") | int }}
 {{- end }}
 
-{{- /* Requests per minute, concurrent requests, and tokens per minute if the tenant has that limit, of one pod. */ -}}
-{{- define "gateway.mapLimits" -}}
+{{- /* Limits of one pod by tenant, as JSON: a remote gateway has counted its tenants. */ -}}
+{{- define "gateway.limits" -}}
 {{- $pods := include "gateway.pods" .v | int }}
+{{- $limits := dict }}
 {{- range $name, $tenant := .v.tenants }}
-{{ $name }} {{ divf $tenant.requestsPerMinute $pods | ceil | int }} {{ divf $tenant.concurrency $pods | ceil | int }}{{ with $tenant.tokensPerMinute }} {{ divf . $pods | ceil | int64 }}{{ end }}
+{{- $limit := dict "rate" (divf $tenant.requestsPerMinute $pods | ceil | int64 | toString) }}
+{{- $_ := set $limit "concurrency" (divf $tenant.concurrency $pods | ceil | int64 | toString) }}
+{{- with $tenant.tokensPerMinute }}
+{{- $_ := set $limit "tokens" (divf . $pods | ceil | int64 | toString) }}
+{{- end }}
+{{- $_ := set $limits $name $limit }}
 {{- end }}
 {{- range $name, $_ := .v.remoteGateways }}
-@{{ $name }} 1000000000 1000000
+{{- $_ := set $limits (printf "@%s" $name) (dict "rate" "1000000000" "concurrency" "1000000") }}
+{{- end }}
+{{- toJson $limits }}
+{{- end }}
+
+{{- /* TENANT RATE CONCURRENCY, and TOKENS if the tenant has that limit. */ -}}
+{{- define "gateway.mapLimits" -}}
+{{- range $name, $limit := include "gateway.limits" . | fromJson }}
+{{ $name }} {{ $limit.rate }} {{ $limit.concurrency }}{{ with get $limit "tokens" }} {{ . }}{{ end }}
 {{- end }}
 {{- end }}
 
 {{- /* The first two as maps of their own, because the rules read them for each request. */ -}}
 {{- define "gateway.mapRateLimits" -}}
-{{- range include "gateway.mapLimits" . | trim | splitList "\n" }}
-{{ regexReplaceAll "^(\\S+) (\\S+) .*" . "${1} ${2}" }}
+{{- range $name, $limit := include "gateway.limits" . | fromJson }}
+{{ $name }} {{ $limit.rate }}
 {{- end }}
 {{- end }}
 
 {{- define "gateway.mapConcurrencyLimits" -}}
-{{- range include "gateway.mapLimits" . | trim | splitList "\n" }}
-{{ regexReplaceAll "^(\\S+) \\S+ (\\S+).*" . "${1} ${2}" }}
+{{- range $name, $limit := include "gateway.limits" . | fromJson }}
+{{ $name }} {{ $limit.concurrency }}
 {{- end }}
 {{- end }}
 

@@ -30,3 +30,22 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The response with all models of the tenant. */ -}}
+{{- define "gateway.listModels" }}
+{{- $parts := 1 }}
+{{- range .v.tenants }}
+{{- $parts = max $parts (include "gateway.listParts" (dict "v" $.v "tenant" .) | fromJsonArray | len) }}
+{{- end }}
+{{- $all := "var(txn.list0)" }}
+  # The list of models of the tenant.
+  acl is_model_list var(txn.body_kind) -m str list
+{{- range $part := until (int $parts) }}
+  http-request set-var(txn.list{{ $part }}) var(txn.tenant),concat(:{{ $part }}),map_str(lists.map) if !is_json !has_path_model is_model_list
+{{- if $part }}
+{{- $all = printf "%s,concat(,txn.list%d)" $all $part }}
+{{- end }}
+{{- end }}
+{{- $list := printf "'{\"object\":\"list\",\"data\":[%%[%s]]}'" $all }}
+  http-request return status 200 content-type application/json lf-string {{ $list }} if !is_json !has_path_model is_model_list
+{{- end }}

@@ -1,8 +1,19 @@
 {{- /* Maps that the rules look up, one line per entry. Takes (dict root v errors tasks). */ -}}
 
-{{- /* Operations of a model by path: those of its task, or its own if the task is `custom`. Takes (dict data model). */ -}}
+{{- /* Operations of a model by path: those of its task that its data path has, or its own for `custom`. Takes (dict data model). */ -}}
 {{- define "gateway.operationsOf" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.operationsOf" "given" . "names" (list "data" "model")) -}}
+{{- $found := dict }}
+{{- range $path, $operation := include "gateway.knownOperations" . | fromJson }}
+{{- $isThere := or (eq $.model.dataPath "Direct") (not (get $operation "is_direct")) }}
+{{- if $isThere }}{{ $_ := set $found $path $operation }}{{ end }}
+{{- end }}
+{{- $found | toJson }}
+{{- end }}
+
+{{- /* The same with those of other data paths. Clients that use one get the reason. */ -}}
+{{- define "gateway.knownOperations" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.knownOperations" "given" . "names" (list "data" "model")) -}}
 {{- $operations := (get .data.tasks .model.task).operations | deepCopy }}
 {{- range $path, $operation := .model.operations }}
 {{- $_ := set $operations $path (dict "method" $operation.method "body" "stream") }}
@@ -22,7 +33,7 @@
 {{- end }}
 {{ $model.path }}/v1/models list GET /v1/models {{ $id }}
 {{ $model.path }}/v1/models/{{ $id }} object GET /v1/models {{ $id }}
-{{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- range $path, $operation := include "gateway.knownOperations" (dict "data" $ "model" $model) | fromJson }}
 {{ $model.path }}{{ $path }} {{ $operation.body }} {{ $operation.method }} {{ $path }} {{ $id }}
 {{- if eq $operation.body "json" }}
 {{- $_ := set $shared $path $operation }}
@@ -36,18 +47,19 @@
 
 {{- define "gateway.mapOperations" -}}
 {{- range $id, $model := .v.models }}
-{{- range $path, $_ := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
-{{ $id }}:{{ $path }} yes
+{{- $own := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- range $path, $_ := include "gateway.knownOperations" (dict "data" $ "model" $model) | fromJson }}
+{{ $id }}:{{ $path }} {{ hasKey $own $path | ternary "yes" "direct" }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{- /* Whether a model lacks an operation with a JSON body that another model has: the path of such a request names no model. */ -}}
+{{- /* Whether a model lacks an operation of its task, or one with a JSON body of another model: such a path names no model. */ -}}
 {{- define "gateway.lacksOperation" -}}
 {{- $shared := include "gateway.jsonOperations" . | fromJson }}
 {{- range $id, $model := .v.models }}
 {{- $own := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
-{{- range $path, $_ := $shared }}
+{{- range $path, $_ := merge (include "gateway.knownOperations" (dict "data" $ "model" $model) | fromJson) $shared }}
 {{- if not (hasKey $own $path) }}true{{ end }}
 {{- end }}
 {{- end }}

@@ -1,5 +1,6 @@
 {{- /* The OpenAPI document of the operations that the gateway allows, from the same data as routes.map. It has no name of a
-       model, because a tenant must not learn which models others use: `{model}` stands for the path of one. */ -}}
+       model, because a tenant must not learn which models others use: `{model}` stands for the path of one. Paths of a `custom`
+       application say what it does, so the document has only those of applications that every tenant may call. */ -}}
 
 {{- define "gateway.openapiFile" -}}
 {{- $paths := dict }}
@@ -11,7 +12,12 @@
 {{- $again := dict "get" (include "gateway.openapiOperation" (dict "summary" "Show a model" "parameters" (list "model" "name")) | fromJson) }}
 {{- $_ := set $paths "/{model}/v1/models/{name}" $again }}
 {{- range $id, $model := .v.models }}
-{{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- $isShared := true }}
+{{- range $tenant := $.v.tenants }}
+{{- $isShared = and $isShared (has $id $tenant.models) }}
+{{- end }}
+{{- $operations := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- range $path, $operation := and (eq $model.task "custom") (not $isShared) | ternary dict $operations }}
 {{- $common := dict "operation" $operation "summary" (printf "%s of a model with the task %s" $path $model.task) }}
 {{- $methods := get $paths (printf "/{model}%s" $path) | default dict }}
 {{- $_ := set $methods (lower $operation.method) (include "gateway.openapiOperation" (merge (dict "parameters" (list "model")) $common) | fromJson) }}
@@ -21,17 +27,30 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- $error := dict "type" "object" "required" (list "error") "properties" (dict "error" (dict "type" "object" "required" (list "message" "type" "param" "code"))) }}
-{{- $parameter := dict "name" "model" "in" "path" "required" true "schema" (dict "type" "string") "description" "Name of the model, with its slashes. GET /v1/models lists them. A model may have another path, which the operator of the gateway sets." }}
-{{- $name := dict "name" "name" "in" "path" "required" true "schema" (dict "type" "string") "description" "Name of the same model." }}
-{{- $version := dict "name" "x-model-version" "in" "header" "schema" (dict "type" "string") "description" "Version of the model. Without it the gateway selects one." }}
+{{- $body := dict "type" "object" "required" (list "message" "type" "param" "code") }}
+{{- $properties := dict "type" (dict "const" "error") "error" $body }}
+{{- $error := dict "type" "object" "required" (list "type" "error") "properties" $properties }}
+{{- $text := dict "type" "string" }}
+{{- $about := "Name of the model, with its slashes. GET /v1/models lists them." }}
+{{- $about = printf "%s A model may have another path, which the operator of the gateway sets." $about }}
+{{- $parameter := dict "name" "model" "in" "path" "required" true "schema" $text "description" $about }}
+{{- $name := dict "name" "name" "in" "path" "required" true "schema" $text "description" "Name of the same model." }}
+{{- $about = "Version of the model. Without it the gateway selects one." }}
+{{- $version := dict "name" "x-model-version" "in" "header" "schema" $text "description" $about }}
 {{- $statuses := keys .errors.haproxy }}
 {{- range .errors.gateway }}
 {{- $statuses = append $statuses (toString .status) }}
 {{- end }}
-{{- $refused := dict "description" (printf "An error in OpenAI's shape: %s" ($statuses | uniq | sortAlpha | join ", ")) "content" (dict "application/json" (dict "schema" (dict "$ref" "#/components/schemas/Error"))) }}
-{{- $components := dict "responses" (dict "Error" $refused) "schemas" (dict "Error" $error) "parameters" (dict "model" $parameter "name" $name "version" $version) "securitySchemes" (dict "bearer" (dict "type" "http" "scheme" "bearer")) }}
-{{- dict "openapi" "3.1.0" "info" (dict "title" "Models behind the gateway" "version" .root.Chart.Version) "security" (list (dict "bearer" list)) "paths" $paths "components" $components | toJson }}
+{{- $about = printf "An error in OpenAI's shape: %s" ($statuses | uniq | sortAlpha | join ", ") }}
+{{- $schema := dict "schema" (dict "$ref" "#/components/schemas/Error") }}
+{{- $refused := dict "description" $about "content" (dict "application/json" $schema) }}
+{{- $components := dict "responses" (dict "Error" $refused) "schemas" (dict "Error" $error) }}
+{{- $_ := set $components "parameters" (dict "model" $parameter "name" $name "version" $version) }}
+{{- $apiKey := dict "type" "apiKey" "in" "header" "name" "x-api-key" }}
+{{- $_ := set $components "securitySchemes" (dict "bearer" (dict "type" "http" "scheme" "bearer") "apiKey" $apiKey) }}
+{{- $info := dict "title" "Models behind the gateway" "version" .root.Chart.Version }}
+{{- $security := list (dict "bearer" list) (dict "apiKey" list) }}
+{{- dict "openapi" "3.1.0" "info" $info "security" $security "paths" $paths "components" $components | toJson }}
 {{- end }}
 
 {{- /* A page with the same operations, for people. It needs no script. */ -}}
@@ -40,7 +59,8 @@
 <!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{ $document.info.title }}</title></head><body>
 <h1>{{ $document.info.title }}</h1>
-<p>Send the header <code>Authorization: Bearer KEY</code>. Errors have OpenAI's shape. <a href="/openapi.json">OpenAPI document</a></p>
+<p>Send the header <code>Authorization: Bearer KEY</code> or <code>x-api-key: KEY</code>. Errors have OpenAI's shape, with the outer
+<code>type</code> of the Messages API. <a href="/openapi.json">OpenAPI document</a></p>
 <table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>
 {{- range $path, $methods := $document.paths }}
 {{- range $method, $operation := $methods }}
@@ -58,14 +78,5 @@
 {{- if gt $size (include "gateway.bufferBytes" . | int64) }}
 {{- include "gateway.refuse" (dict "v" . "id" "openapi-size" "words" (dict "size" $size "buffer" (include "gateway.bufferBytes" .))) }}
 {{- end }}
-{{- end }}
-{{- end }}
-
-{{- /* Takes the data of gateway.configFrontend, with `access`: where the rules stand. Only those for keys know the route. */ -}}
-{{- define "gateway.frontendOpenapi" -}}
-{{- $unrouted := eq .access "Key" | ternary "!has_route " "" }}
-{{- if eq .v.openapi.access .access }}
-http-request return status 200 content-type application/json hdr cache-control no-cache file openapi.json if {{ $unrouted }}{ path /openapi.json } { method GET }
-http-request return status 200 content-type "text/html; charset=utf-8" hdr cache-control no-cache hdr content-security-policy "default-src 'none'" file docs.html if {{ $unrouted }}{ path /docs } { method GET }
 {{- end }}
 {{- end }}

@@ -7,7 +7,7 @@
 {{- end }}
 
 {{- /* Servers in the backend of a version. Takes (dict v id name version remotes). */ -}}
-{{- define "gateway.remoteServers" -}}
+{{- define "gateway.remoteServers" }}
 {{- include "gateway.arguments" (dict "template" "gateway.remoteServers" "given" . "names" (list "v" "id" "name" "version" "remotes")) -}}
 {{- $names := dict "model" .id "version" .name }}
 {{- $backend := include "gateway.backend" $names }}
@@ -15,22 +15,22 @@
 {{- if $spill }}
 {{- $count := "int(0)" }}
 {{- range $key, $_ := .version.endpoints }}
-http-request set-var(txn.flight{{ $key | sha256sum | trunc 8 }}) srv_conn({{ $backend }}/{{ $key }})
+  http-request set-var(txn.flight{{ $key | sha256sum | trunc 8 }}) srv_conn({{ $backend }}/{{ $key }})
 {{- $count = printf "%s,add(txn.flight%s)" $count ($key | sha256sum | trunc 8) }}
 {{- end }}
-http-request set-var(txn.leaves) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
+  http-request set-var(txn.leaves) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
 {{- end }}
 {{- include "gateway.remoteShares" (dict "v" .v "names" $names "backend" $backend "version" .version "remotes" .remotes) }}
 {{- $backup := .version.endpoints | empty | ternary "" " backup" }}
 {{- range .remotes }}
 {{- $remote := include "gateway.remoteName" (merge (dict "remote" .) $names) }}
-server remote.{{ . }} {{ include "gateway.remoteSocket" (dict "v" $.v "name" $remote) }}{{ $backup }} track {{ $remote }}/{{ . }}
+  server remote.{{ . }} {{ include "gateway.socket" (include "gateway.remoteSocket" $remote) }}{{ $backup }} track {{ $remote }}/{{ . }}
 {{- end }}
 {{- end }}
 
+{{- /* A short name, because paths of sockets have at most 107 bytes. Takes the name of the backend. */ -}}
 {{- define "gateway.remoteSocket" -}}
-{{- include "gateway.arguments" (dict "template" "gateway.remoteSocket" "given" . "names" (list "v" "name")) -}}
-abns@rayhelm-{{ int .v.listen.port }}-{{ .name | sha256sum | trunc 12 }}
+remote-{{ . | sha256sum | trunc 12 }}
 {{- end }}
 
 {{- define "gateway.remoteFailedFile" -}}
@@ -42,9 +42,8 @@ x-rayhelm-reason: {{ $error.code }}
 {{ include "gateway.errorBody" $error }}
 {{- end }}
 
-{{- define "gateway.configRemotes" -}}
+{{- define "gateway.remoteBackends" }}
 {{- $v := .v }}
-{{- $errors := dict "gateway" .errors.remote }}
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- range $remote := include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
@@ -52,15 +51,17 @@ x-rayhelm-reason: {{ $error.code }}
 {{- $backend := include "gateway.remoteName" (dict "model" $id "version" $name "remote" $remote) }}
 {{- $host := $gateway.serverName | default $gateway.host }}
 {{- $key := printf "%q" (printf "Bearer %%[str(%s),map_str(remote-keys.map)]" $remote) }}
+{{- $tls := include "gateway.verifiedTls" (dict "ca" (printf "remote/%s/ca.crt" $remote) "name" $host) }}
+
 frontend {{ $backend }}.in
-  bind {{ include "gateway.remoteSocket" (dict "v" $v "name" $backend) }} proto h1
+  bind {{ include "gateway.socket" (include "gateway.remoteSocket" $backend) }} mode 600 proto h1
   maxconn {{ int $v.limits.connections }}
   no log
   # A failure is a response 500 that makes the backend of the version retry: at an available endpoint, otherwise at the
   # first available remote gateway, which can be this one. Without a response it would count as a request that ends its servers.
   errorfile 502 remote-failed.http
   errorfile 503 remote-failed.http
-  http-request return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { req.fhdr(x-rayhelm-remote) -m found }
+  http-request return {{ get $.answers "remote-failed" }} if { req.fhdr(x-rayhelm-remote) -m found }
   http-request set-uri %[req.fhdr(x-rayhelm-url)]
   http-request del-header x-rayhelm-url
   default_backend {{ $backend }}
@@ -77,13 +78,13 @@ backend {{ $backend }}
   http-request set-header x-model-version {{ $name }}
   # A refused key, a model that is not there, no available endpoint.
   acl is_final res.hdr(x-rayhelm-final) -m found
-  http-response return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { status 401 403 404 503 } !is_final
+  http-response return {{ get $.answers "remote-failed" }} if { status 401 403 404 503 } !is_final
   # The other gateway has retried it. The backend of the version, which would retry a 500, sets the status again.
   http-response set-status 502 if { status 500 } is_final
   default-server resolvers dns resolve-prefer ipv4 init-addr libc,none observe layer4 error-limit 1 on-error mark-down
   default-server inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall 2 rise 2
-  server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check {{ include "gateway.verifiedTls" (dict "ca" (printf "remote/%s/ca.crt" $remote) "name" $host) }}
-{{ end }}
+  server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check {{ $tls }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

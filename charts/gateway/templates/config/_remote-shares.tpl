@@ -23,13 +23,14 @@
 
 {{- /* Rules of the backend of a version, which selects a remote gateway for the requests with `txn.leaves`. A rule whose server
        is not available is skipped. `srv_is_up` is true for a server that tracks another one, so the rules ask the other one. */ -}}
-{{- define "gateway.remoteShares" -}}
+{{- define "gateway.remoteShares" }}
 {{- include "gateway.arguments" (dict "template" "gateway.remoteShares" "given" . "names" (list "v" "names" "backend" "version" "remotes")) -}}
 {{- $groups := include "gateway.remoteGroups" (dict "v" .v "remotes" .remotes) | fromJsonArray }}
 {{- $leaves := "if { var(txn.leaves) -m found }" }}
 {{- if lt (len $groups) (len .remotes) }}
 {{- include "gateway.isUp" (dict "backend" .backend "version" .version) }}
-http-request set-var(txn.leaves) bool(true) if !{ var(txn.remote) -m found }{{ include "gateway.isDown" (dict "id" .names.model "name" .names.version "version" .version) }}
+{{- $down := include "gateway.isDown" (dict "id" .names.model "name" .names.version "version" .version) }}
+  http-request set-var(txn.leaves) bool(true) if !{ var(txn.remote) -m found }{{ $down }}
 {{- end }}
 {{- if or (lt (len $groups) (len .remotes)) (get .v.models .names.model).spillAbove }}
 {{- range $order, $group := $groups }}
@@ -40,15 +41,15 @@ http-request set-var(txn.leaves) bool(true) if !{ var(txn.remote) -m found }{{ i
 {{- $server := printf "%s/%s" (include "gateway.remoteName" (merge (dict "remote" $name) $.names)) $name }}
 {{- $before := empty $sum | ternary "" (printf ",add(%s)" $sum) }}
 {{- $sum = printf "txn.share%d_%d" $order $number }}
-http-request set-var({{ $sum }}) srv_is_up({{ $server }}),mul({{ $weight }}){{ $before }} {{ $leaves }}
+  http-request set-var({{ $sum }}) srv_is_up({{ $server }}),mul({{ $weight }}){{ $before }} {{ $leaves }}
 {{- end }}
-http-request set-var(txn.draw{{ $order }}) rand,mod({{ $sum }}) {{ $leaves }}
+  http-request set-var(txn.draw{{ $order }}) rand,mod({{ $sum }}) {{ $leaves }}
 {{- range $number, $name := $group }}
-use-server remote.{{ $name }} {{ $leaves }} { var(txn.draw{{ $order }}),sub(txn.share{{ $order }}_{{ $number }}) lt 0 }
+  use-server remote.{{ $name }} {{ $leaves }} { var(txn.draw{{ $order }}),sub(txn.share{{ $order }}_{{ $number }}) lt 0 }
 {{- end }}
 {{- end }}
 {{- range $group }}
-use-server remote.{{ . }} {{ $leaves }}
+  use-server remote.{{ . }} {{ $leaves }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -10,30 +10,36 @@
 {{- end }}
 {{- $found := list }}
 {{- range $id, $model := .v.models }}
-{{- if and (include "gateway.servedHere" $model | fromJson) (get $.tasks $model.task).has_cache_salt (gt (get $tenants $id | default 0 | int) 1) (not $model.prefixCache.sharedReason) }}
+{{- $isShared := gt (get $tenants $id | default 0 | int) 1 }}
+{{- $isSeparate := and (get $.tasks $model.task).has_cache_salt (not $model.prefixCache.sharedReason) }}
+{{- if and $isShared $isSeparate (include "gateway.servedHere" $model | fromJson) }}
 {{- $found = append $found $id }}
 {{- end }}
 {{- end }}
 {{- $found | toJson }}
 {{- end }}
 
-{{- define "gateway.loadSalt" -}}
+{{- define "gateway.loadSalt" }}
 {{- if include "gateway.saltedModels" . | fromJsonArray }}
-lua-load-per-thread salt.lua
+  lua-load-per-thread salt.lua
 {{- end }}
 {{- end }}
 
-{{- /* For a backend of a salted model; takes (dict errors). The field has 80 bytes, with its name and the salt. A body in chunks
-       has no length. */ -}}
-{{- define "gateway.backendSalt" -}}
-filter lua.salt
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "salt-missing") }} unless { lua.has_salt -m bool }
-http-request set-header content-length %[req.fhdr(content-length),add(80)] if { req.fhdr(content-length) -m found }
+{{- /* For the backend of a model, if it is salted; takes (dict data id). The field has 80 bytes, with its name and the salt. A
+       body in chunks has no length. */ -}}
+{{- define "gateway.setSalt" }}
+{{- include "gateway.arguments" (dict "template" "gateway.setSalt" "given" . "names" (list "data" "id")) }}
+{{- if has .id (include "gateway.saltedModels" .data | fromJsonArray) }}
+  filter lua.salt
+  http-request return {{ get .data.answers "salt-missing" }} unless { lua.has_salt -m bool }
+  http-request set-header content-length %[req.fhdr(content-length),add(80)] if { req.fhdr(content-length) -m found }
+{{- end }}
 {{- end }}
 
-{{- define "gateway.readyWithSalt" -}}
+{{- define "gateway.readyWithSalt" }}
 {{- if include "gateway.saltedModels" . | fromJsonArray }}
-  http-request return status 503 content-type text/plain string "the Secret of prefixCache.salt is empty" if { path /readyz } !{ lua.has_salt -m bool }
+  acl has_salt lua.has_salt -m bool
+  http-request return status 503 content-type text/plain string "the Secret of prefixCache.salt is empty" if { path /readyz } !has_salt
 {{- end }}
 {{- end }}
 

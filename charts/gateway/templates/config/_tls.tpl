@@ -36,8 +36,8 @@ ssl verify required ca-file {{ .ca }} sni str({{ .name }}) check-sni {{ .name }}
 {{- join " " $names }}
 {{- end }}
 
-{{- define "gateway.loadSecrets" -}}
-{{- with include "gateway.readSecrets" . | trim }}
-lua-load secrets.lua {{ $.timeouts.keyRefreshSeconds }} {{ . }}
+{{- define "gateway.loadSecrets" }}
+{{- with include "gateway.readSecrets" .v | trim }}
+  lua-load secrets.lua {{ $.v.timeouts.keyRefreshSeconds }} {{ . }}
 {{- end }}
 {{- end }}

@@ -60,3 +60,15 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- define "gateway.hideVersions" }}
+{{- $pins := dict }}
+{{- range .v.tenants }}
+{{- $pins = merge $pins .pinnedVersions }}
+{{- end }}
+{{- if $pins }}
+  # A tenant with a pinned version reaches no other version whose weight is 0.
+  acl is_hidden var(txn.tenant),concat(:,txn.model),concat(:,txn.requested_version),map_str(hidden-versions.map) -m found
+  http-request return {{ get .answers "version-unknown" }} if has_version is_hidden
+{{- end }}
+{{- end }}

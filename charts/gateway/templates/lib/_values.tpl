@@ -5,13 +5,17 @@
        not compare. Takes the root. */ -}}
 {{- define "gateway.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "gateway.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "gateway.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "gateway.derive" $values }}
-{{- include "gateway.validate" (set $values "root" .) }}
+{{- include "gateway.validateCommonLabels" (set $values "root" .) }}
+{{- include "gateway.validateCommonAnnotations" $values }}
+{{- include "gateway.validateExtraObjects" $values }}
+{{- include "gateway.validate" $values }}
+{{- include "gateway.failRefused" . }}
+{{- include "gateway.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

@@ -19,6 +19,7 @@ volumeMounts:
   - name: config
     mountPath: /etc/gateway
     readOnly: true
+  {{- include "gateway.socketsVolumeMount" $v | nindent 2 }}
   {{- with include "gateway.oidcVolumeMount" $v | trim }}
   {{- . | nindent 2 }}
   {{- end }}

@@ -3,10 +3,8 @@
 {{- $v := . }}
 {{- include "gateway.container" (dict "v" $v "name" "haproxy") | trim }}
 command: [haproxy, -C, /etc/gateway, -db, -f, haproxy.cfg]
-{{- with printf "%s%s" (include "gateway.oidcEnv" $v) (include "gateway.extraEnv" $v) | trim }}
 env:
-  {{- . | nindent 2 }}
-{{- end }}
+  {{- printf "%s%s%s" (include "gateway.socketsEnv" $v) (include "gateway.oidcEnv" $v) (include "gateway.extraEnv" $v) | nindent 2 }}
 {{- with $v.extraEnvFrom }}
 envFrom:
   {{- toYaml . | nindent 2 }}

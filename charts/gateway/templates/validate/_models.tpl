@@ -1,26 +1,8 @@
 {{- define "gateway.validateModels" -}}
 {{- $v := . }}
-{{- $allowed := list }}
-{{- range .tenants }}
-{{- $allowed = concat $allowed .models }}
-{{- end }}
-{{- $first := keys .tenants | sortAlpha | first }}
 {{- $backends := dict }}
-{{- $named := dict }}
-{{- range $id, $model := .models }}
-{{- range $model.aliases }}
-{{- if or (hasKey $v.models .) (hasKey $named .) }}
-{{- $others := eq (get $named .) $id | ternary (uniq $model.aliases) (without $model.aliases .) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "model" $id "alias" . "others" (join ", " $others))) }}
-{{- end }}
-{{- $_ := set $named . $id }}
-{{- end }}
-{{- end }}
 {{- $tasks := .root.Files.Get "files/tasks.json" | fromJson }}
 {{- range $id, $model := .models }}
-{{- if not (has $id $allowed) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "model-without-tenant" "words" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}
-{{- end }}
 {{- $backend := include "gateway.backend" (dict "model" $id "version" "") }}
 {{- with get $backends $backend }}
 {{- include "gateway.refuse" (dict "v" $v "id" "model-names-collide" "words" (dict "model" $id "other" .)) }}

@@ -16,6 +16,26 @@
 {{- if and $policy.enabled (ne .service.type "ClusterIP") (not $outside) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "service-clients" "words" (dict "type" .service.type)) }}
 {{- end }}
+{{- $service := .service }}
+{{- if and $service.externalTrafficPolicy (eq $service.type "ClusterIP") }}
+{{- include "gateway.refuse" (dict "v" $v "id" "external-traffic-policy" "words" dict) }}
+{{- end }}
+{{- if and $service.loadBalancerSourceRanges (ne $service.type "LoadBalancer") }}
+{{- include "gateway.refuse" (dict "v" $v "id" "source-ranges" "words" (dict "type" $service.type)) }}
+{{- end }}
+{{- range $key := list "proxyProtocolCidrs" "forwardedForCidrs" }}
+{{- $bad := list }}
+{{- $kept := list }}
+{{- range get $v.clientAddress $key }}
+{{- if hasSuffix "/0" . }}
+{{- $bad = append $bad (dict "name" .) }}
+{{- else }}
+{{- $kept = append $kept . }}
+{{- end }}
+{{- end }}
+{{- $words := dict "key" $key "kept" ($kept | default (list "10.0.0.0/24") | toJson) }}
+{{- include "gateway.refuseEntries" (dict "v" $v "id" "client-address-all" "bad" $bad "words" $words) }}
+{{- end }}
 {{- $route := .exposure }}
 {{- if ne $route.kind "None" }}
 {{- if not $route.hosts }}

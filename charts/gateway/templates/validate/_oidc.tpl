@@ -5,15 +5,24 @@
 {{- if and $tenant.claimValues (not $v.oidc.enabled) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "oidc-disabled" "words" (dict "tenant" $name)) }}
 {{- end }}
+{{- $shared := list }}
+{{- $foreign := list }}
+{{- $kept := list }}
 {{- range $tenant.claimValues | uniq }}
-{{- with get $owners . }}
-{{- include "gateway.refuse" (dict "v" $v "id" "oidc-claim-shared" "words" (dict "tenant" $name "other" .name "value" .value)) }}
+{{- $isForeign := and (ne . $name) (hasKey $v.tenants .) }}
+{{- if hasKey $owners . }}
+{{- $shared = append $shared (dict "name" . "why" (printf "tenant %s has it too" (get $owners .))) }}
+{{- else if not $isForeign }}
+{{- $kept = append $kept . }}
 {{- end }}
-{{- $_ := set $owners . (dict "name" $name "value" .) }}
-{{- if and (ne . $name) (hasKey $v.tenants .) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "oidc-claim-of-another" "words" (dict "tenant" $name "value" .)) }}
+{{- if $isForeign }}
+{{- $foreign = append $foreign (dict "name" .) }}
 {{- end }}
+{{- $_ := set $owners . $name }}
 {{- end }}
+{{- $words := dict "tenant" $name "kept" ($kept | default (list $name) | toJson) }}
+{{- include "gateway.refuseEntries" (dict "v" $v "id" "oidc-claim-shared" "bad" $shared "words" $words) }}
+{{- include "gateway.refuseEntries" (dict "v" $v "id" "oidc-claim-of-another" "bad" $foreign "words" $words) }}
 {{- end }}
 {{- if .oidc.enabled }}
 {{- if not .oidc.issuer }}

@@ -31,14 +31,23 @@
 {{- end }}
 
 {{- define "gateway.validatePods" -}}
-{{- $v := . }}
-{{- range list (dict "path" (list "podAnnotations") "all" .podAnnotations) (dict "path" (list "service" "annotations") "all" .service.annotations) }}
-{{- $given := . }}
-{{- with include "gateway.scrapeAnnotation" .all }}
-{{- include "gateway.refuse" (dict "v" $v "id" "scrape-annotation" "words" (dict "path" $given.path "annotation" . "others" (omit $given.all .))) }}
+{{- $twice := list }}
+{{- $kept := deepCopy .service.annotations }}
+{{- range $annotation, $_ := .service.annotations }}
+{{- if hasPrefix "prometheus.io/" $annotation }}
+{{- $twice = append $twice (dict "name" $annotation) }}
+{{- $_ := unset $kept $annotation }}
 {{- end }}
 {{- end }}
-{{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "env" (dict "TOKEN_KEYS_FOLDER" "the chart sets this variable") "volumes" (list "config" "token-keys") "mounts" (list "/dev" "/proc" "/sys" "/etc/gateway" (include "gateway.tokenKeysFolder" .) "/var/run/secrets")) }}
+{{- $args := dict "v" . }}
+{{- include "gateway.refusePod" (dict "args" $args "id" "scrape-annotation" "at" (list "service" "annotations") "to" $kept "bad" $twice) }}
+{{- include "gateway.validatePodSecurity" (dict "v" . "path" (list "podSecurityContext") "given" .podSecurityContext) }}
+{{- $own := "the chart sets this variable" }}
+{{- $env := dict "SOCKETS_FOLDER" $own "TOKEN_KEYS_FOLDER" $own }}
+{{- $folders := list (include "gateway.socketsFolder" .) (include "gateway.tokenKeysFolder" .) }}
+{{- $mounts := concat (list "/dev" "/proc" "/sys" "/etc/gateway" "/var/run/secrets") $folders }}
+{{- $volumes := list "config" "sockets" "token-keys" }}
+{{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "scraped" true "env" $env "volumes" $volumes "mounts" $mounts) }}
 {{- end }}
 
 {{- define "gateway.validateScaling" -}}

@@ -4,6 +4,8 @@
 {{- include "gateway.validateNames" . }}
 {{- include "gateway.validateTenants" . }}
 {{- include "gateway.validateOidc" . }}
+{{- include "gateway.validateAliases" . }}
+{{- include "gateway.validateModelTenants" . }}
 {{- include "gateway.validateModels" . }}
 {{- include "gateway.validateOpenapi" . }}
 {{- include "gateway.validateEndpoints" . }}
@@ -53,11 +55,18 @@
 {{- if not $tenant.models }}
 {{- include "gateway.refuse" (dict "v" $v "id" "tenant-models-missing" "words" (dict "tenant" $name "models" (keys $v.models | sortAlpha | join ", "))) }}
 {{- end }}
+{{- $unknown := list }}
+{{- $known := list }}
 {{- range $tenant.models }}
-{{- if not (hasKey $v.models .) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "model-unknown" "words" (dict "tenant" $name "model" . "models" (keys $v.models | sortAlpha | join ", "))) }}
+{{- if hasKey $v.models . }}
+{{- $known = append $known . }}
+{{- else }}
+{{- $unknown = append $unknown (dict "name" .) }}
 {{- end }}
 {{- end }}
+{{- $all := keys $v.models | sortAlpha }}
+{{- $words := dict "tenant" $name "models" (join ", " $all) "known" ($known | default $all | toJson) }}
+{{- include "gateway.refuseEntries" (dict "v" $v "id" "model-unknown" "bad" $unknown "words" $words) }}
 {{- range $key := list "requestsPerMinute" "concurrency" "tokensPerMinute" }}
 {{- if and (kindIs "float64" (get $tenant $key)) (not (get $tenant $key)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "limit-zero" "words" (dict "tenant" $name "limit" $key)) }}

@@ -5,13 +5,17 @@
        not compare. Takes the root. */ -}}
 {{- define "platform.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "platform.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "platform.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "platform.derive" $values }}
-{{- include "platform.validate" (set $values "root" .) }}
+{{- include "platform.validateCommonLabels" (set $values "root" .) }}
+{{- include "platform.validateCommonAnnotations" $values }}
+{{- include "platform.validateExtraObjects" $values }}
+{{- include "platform.validate" $values }}
+{{- include "platform.failRefused" . }}
+{{- include "platform.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

@@ -5,7 +5,7 @@
 {{- $rules := include "platform.metricRules" (dict "root" .root "metrics" $m) | fromJson }}
 {{- $ofServices := list }}
 {{- range $name, $rule := $rules }}
-{{- if eq $rule.scope "service" }}
+{{- if and (eq $rule.scope "service") (has $rule.aggregate (list "Sum" "Rate")) }}
 {{- $ofServices = append $ofServices $name }}
 {{- end }}
 {{- end }}
@@ -22,8 +22,8 @@
 {{- if not (has $scaler.metric $ofServices) }}
 {{- include "platform.refuse" (dict "v" $v "id" "autoscaler-metric" "words" (merge $words (dict "metrics" (join ", " $ofServices) "one" (first $ofServices)))) }}
 {{- end }}
-{{- if eq (eq (float64 $scaler.value) 0.0) (eq (float64 $scaler.averageValue) 0.0) }}
-{{- include "platform.refuse" (dict "v" $v "id" "autoscaler-target-value" "words" $words) }}
+{{- if or $scaler.value (not $scaler.averageValue) }}
+{{- include "platform.refuse" (dict "v" $v "id" "autoscaler-target-value" "words" (merge $words (dict "amount" ($scaler.averageValue | default $scaler.value | default 8)))) }}
 {{- end }}
 {{- if gt $scaler.minReplicas $scaler.maxReplicas }}
 {{- include "platform.refuse" (dict "v" $v "id" "autoscaler-bounds" "words" (merge $words (dict "min" (int $scaler.minReplicas) "max" (int $scaler.maxReplicas)))) }}

@@ -18,11 +18,15 @@
 {{- $_ := set $profiles $profile (max (int $count) (get $profiles $profile | default 0 | int)) }}
 {{- end }}
 {{- end }}
+{{- $bad := list }}
 {{- range $profile, $count := $pool.mig }}
 {{- if not (hasKey $profiles $profile) }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-profile" "words" (dict "path" $path "gpu" $pool.gpu "profile" $profile "known" (keys $profiles | sortAlpha | join ", ") "one" (keys $profiles | sortAlpha | first))) }}
+{{- $bad = append $bad (dict "name" $profile) }}
 {{- end }}
 {{- end }}
+{{- $sorted := keys $profiles | sortAlpha }}
+{{- $words := dict "path" $path "gpu" $pool.gpu "known" (join ", " $sorted) "one" (first $sorted) }}
+{{- include "platform.refuseEntries" (dict "v" $v "id" "mig-profile" "bad" $bad "words" $words) }}
 {{- $asked := 0 }}
 {{- $layoutText := list }}
 {{- range $profile, $count := $pool.mig }}
@@ -46,7 +50,7 @@
 {{- $nearest = $kept }}
 {{- end }}
 {{- end }}
-{{- if lt $most $asked }}
+{{- if and (not $bad) (lt $most $asked) }}
 {{- $removed := "" }}
 {{- range $profile, $_ := $pool.mig }}
 {{- if not (hasKey $nearest $profile) }}

@@ -11,16 +11,20 @@
 {{- $known = append $known .alert }}
 {{- end }}
 {{- end }}
+{{- $bad := list }}
 {{- range $name, $_ := $rules.alerts }}
 {{- if not (has $name $known) }}
-{{- include "platform.refuse" (dict "v" $v "id" "rules-alert" "words" (dict "alert" $name "one" (first $known) "known" (sortAlpha $known | join ", "))) }}
+{{- $bad = append $bad (dict "name" $name) }}
 {{- end }}
 {{- end }}
+{{- include "platform.refuseEntries" (dict "v" $v "id" "rules-alert" "bad" $bad "words" (dict "known" (sortAlpha $known | join ", "))) }}
+{{- $bad = list }}
 {{- range $reserved := list "alertname" "severity" }}
 {{- if hasKey $rules.alertLabels $reserved }}
-{{- include "platform.refuse" (dict "v" $v "id" "rules-label" "words" (dict "label" $reserved)) }}
+{{- $bad = append $bad (dict "name" $reserved) }}
 {{- end }}
 {{- end }}
+{{- include "platform.refuseEntries" (dict "v" $v "id" "rules-label" "bad" $bad "given" $rules.alertLabels "words" dict) }}
 {{- range $service, $_ := $rules.gpuPrices }}
 {{- if not (hasKey $v.metrics.services $service) }}
 {{- include "platform.refuse" (dict "v" $v "id" "rules-service" "words" (dict "path" (printf "prometheusRules.gpuPrices.%s" $service) "service" $service "services" (keys $v.metrics.services | sortAlpha | join ", " | default "none"))) }}

@@ -14,7 +14,7 @@ priorityClassName: {{ . | quote }}
 {{ . }}
 {{- end }}
 securityContext:
-  {{- include "ray-service.securityContext" . | nindent 2 }}
+  {{- include "ray-service.securityContext" .root | nindent 2 }}
   {{- with get $group "supplementalGroups" }}
   supplementalGroups:
     {{- range . }}

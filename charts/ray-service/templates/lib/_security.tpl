@@ -10,17 +10,35 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{- /* Security context of every pod. Takes a dict: user and group of the image, and optionally
-       fsGroupChangePolicy. */ -}}
+{{- /* Security context of every pod. Takes a dict: ids (podSecurityContext of the values; one that is not there is left
+       to the cluster), and optionally fsGroupChangePolicy. */ -}}
 {{- define "ray-service.podSecurity" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.podSecurity" "given" . "names" (list "user" "group")) -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.podSecurity" "given" . "names" (list "ids")) -}}
 runAsNonRoot: true
-runAsUser: {{ .user }}
-runAsGroup: {{ .group }}
-fsGroup: {{ .group }}
+{{- $ids := .ids }}
+{{- range list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- if hasKey $ids . }}
+{{ . }}: {{ get $ids . | int64 }}
+{{- end }}
+{{- end }}
 {{- with get . "fsGroupChangePolicy" }}
 fsGroupChangePolicy: {{ . }}
 {{- end }}
 seccompProfile:
   type: RuntimeDefault
+{{- end }}
+
+{{- /* Fails on other keys. Takes a dict: v, path (of the security context, as a list), given. */ -}}
+{{- define "ray-service.validatePodSecurity" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validatePodSecurity" "given" . "names" (list "v" "path" "given")) }}
+{{- $ids := dict }}
+{{- range $name, $id := pick .given "runAsUser" "runAsGroup" "fsGroup" }}
+{{- $_ := set $ids $name (int64 $id) }}
+{{- end }}
+{{- $bad := list }}
+{{- $why := "the chart sets all but runAsUser, runAsGroup and fsGroup: Pod Security `restricted` requires it, and another value could only" }}
+{{- range $name, $_ := omit .given "runAsUser" "runAsGroup" "fsGroup" }}
+{{- $bad = append $bad (dict "name" $name "why" (printf "%s take protection away" $why)) }}
+{{- end }}
+{{- include "ray-service.refusePod" (dict "args" . "id" "pod-security-context" "at" .path "to" $ids "bad" $bad) }}
 {{- end }}

@@ -5,13 +5,17 @@
        not compare. Takes the root. */ -}}
 {{- define "ray-service.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "ray-service.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "ray-service.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "ray-service.derive" $values }}
-{{- include "ray-service.validate" (set $values "root" .) }}
+{{- include "ray-service.validateCommonLabels" (set $values "root" .) }}
+{{- include "ray-service.validateCommonAnnotations" $values }}
+{{- include "ray-service.validateExtraObjects" $values }}
+{{- include "ray-service.validate" $values }}
+{{- include "ray-service.failRefused" . }}
+{{- include "ray-service.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

@@ -36,8 +36,10 @@
       "ray_actor_options" (dict "num_cpus" .replicaCpus) }}
 {{- /* Prompts are computed elsewhere: the router of the model is the one of those replicas. */}}
 {{- if and (eq .router.kind "PrefixAffinity") (not (hasKey . "prefill")) }}
+{{- /* With Direct, Ray's class finds no prefix. */}}
+{{- $ours := eq $values.serve.dataPath "Direct" }}
 {{- $_ := set $config "request_router_config" (dict
-      "request_router_class" "ray.serve.llm.request_router.PrefixCacheAffinityRouter"
+      "request_router_class" ($ours | ternary "rayhelm.runtime.prompt_router.PromptRouter" "ray.serve.llm.request_router.PrefixCacheAffinityRouter")
       "request_router_kwargs" (dict
         "imbalanced_threshold" .router.imbalanceThreshold
         "match_rate_threshold" .router.matchRateThreshold

@@ -61,10 +61,15 @@
 {{- else }}
 {{- $_ := set $args "llm_configs" $configs }}
 {{- end }}
-{{- dict
+{{- $built := dict
       "name" .name
       "route_prefix" $app.routePrefix
       "import_path" (printf "ray.serve.llm:%s" $builder)
-      "args" $args
-    | toJson }}
+      "args" $args }}
+{{- if eq $values.serve.dataPath "Direct" }}
+{{- /* HAProxy asks it until the next reload, and requests may wait in it for a replica. Ray has 2 s and 20 s. */}}
+{{- $router := dict "name" "LLMRouter" "graceful_shutdown_wait_loop_s" 10 "graceful_shutdown_timeout_s" $values.serve.requestTimeoutSeconds }}
+{{- $_ := set $built "deployments" (list $router) }}
+{{- end }}
+{{- $built | toJson }}
 {{- end }}

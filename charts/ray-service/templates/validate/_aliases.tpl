@@ -5,12 +5,17 @@
 {{- $path := .path }}
 {{- $model := .model }}
 {{- $taken := .taken }}
+{{- $bad := list }}
+{{- $kept := list }}
 {{- range $model.aliases }}
-{{- if or (has . $taken) (ne (len (uniq $model.aliases)) (len $model.aliases)) }}
-{{- $others := has . $taken | ternary (without $model.aliases .) (uniq $model.aliases) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "alias-duplicate" "words" (dict "path" $path "name" . "others" (join ", " $others))) }}
+{{- if or (has . $taken) (has . $kept) }}
+{{- $bad = append $bad (dict "name" .) }}
+{{- else }}
+{{- $kept = append $kept . }}
 {{- end }}
 {{- end }}
+{{- $words := dict "path" $path "kept" (toJson $kept) }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "alias-duplicate" "bad" $bad "words" $words) }}
 {{- if $model.aliases }}
 {{- if not $v.image.includesRayhelm }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "alias-image" "words" (dict "path" $path "image" (list "image"))) }}

@@ -11,12 +11,13 @@
 {{- $field := ternary "maxReplicas" "minReplicas" (get $v.autoscaler "declared") }}
 {{- $each := max 1 (mul .numOfHosts .gpu.count) }}
 {{- $need := get $needed.fewest $name | default 0.0 }}
-{{- if gt $need (addf $have 1e-9) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "capacity-gpu" "words" (dict "group" $name "have" $have "need" $need "field" $field "replicas" (divf $need $each | ceil))) }}
-{{- end }}
 {{- $used := get $needed.most $name | default 0.0 }}
+{{- $enough := divf (maxf $need $used) $each | ceil }}
+{{- if gt $need (addf $have 1e-9) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "capacity-gpu" "words" (dict "group" $name "have" $have "need" $need "field" $field "replicas" $enough)) }}
+{{- end }}
 {{- if gt $used (addf $have 1e-9) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "capacity-limit" "words" (dict "group" $name "have" $have "need" $used "field" $field "replicas" (divf $used $each | ceil))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "capacity-limit" "words" (dict "group" $name "have" $have "need" $used "field" $field "replicas" $enough)) }}
 {{- end }}
 {{- $always := mulf $group.minReplicas .numOfHosts .gpu.count }}
 {{- if and (not $needed.anywhere.most) .gpu.count (ge (subf $always $used) (float64 $each)) }}

@@ -10,6 +10,14 @@
 {{- if $v.suspend }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "suspend-unknown" "words" (dict "kuberay" $v.kuberay.version)) }}
 {{- end }}
+{{- with get $v.labels "kueue.x-k8s.io/queue-name" }}
+{{- if $v.autoscaler.enabled }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "queue-autoscaler" "words" (dict "queue" .)) }}
+{{- end }}
+{{- if ne $v.upgrade.strategy "None" }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "queue-upgrade" "words" (dict "queue" . "strategy" $v.upgrade.strategy)) }}
+{{- end }}
+{{- end }}
 {{- if eq $v.upgrade.strategy "NewClusterWithIncrementalUpgrade" }}
 {{- include "ray-service.validateIncremental" . }}
 {{- end }}
@@ -18,11 +26,13 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "redis-address" "words" dict) }}
 {{- end }}
 {{- end }}
+{{- $bad := list }}
 {{- range list "ray.io/ft-enabled" "ray.io/external-storage-namespace" }}
 {{- if hasKey $v.annotations . }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "annotation-reserved" "words" (dict "annotation" . "others" (omit $v.annotations .))) }}
+{{- $bad = append $bad (dict "name" .) }}
 {{- end }}
 {{- end }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "annotation-reserved" "bad" $bad "given" $v.annotations "words" dict) }}
 {{- include "ray-service.validateTimeout" $v }}
 {{- if regexMatch "^/(cache|tmp|dev|etc|model-images)(/|$)" $v.weights.mountPath }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "mount-path" "words" (dict "path" $v.weights.mountPath)) }}

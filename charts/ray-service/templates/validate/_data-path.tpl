@@ -14,10 +14,28 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "data-path-models" "words" (dict "app" $name "models" (keys $app.models | sortAlpha | join ", "))) }}
 {{- end }}
 {{- range $id, $model := $app.models }}
+{{- if eq $model.router.kind "PrefixAffinity" }}
+{{- include "ray-service.validateDirectRouter" (dict "v" $v "path" (list "serve" "applications" $name "models" $id)) }}
+{{- end }}
 {{- if $model.aliases }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "data-path-aliases" "words" (dict "path" (list "serve" "applications" $name "models" $id))) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Each node can run the router that reads prompts. */ -}}
+{{- define "ray-service.validateDirectRouter" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateDirectRouter" "given" . "names" (list "v" "path")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- if not $v.image.includesRayhelm }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "data-path-router" "words" (dict "path" $path "image" (list "image"))) }}
+{{- end }}
+{{- range $name, $group := $v.workerGroups }}
+{{- if not (include "ray-service.hasRayhelm" (dict "image" $v.image "override" $group.image)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "data-path-router" "words" (dict "path" $path "image" (list "workerGroups" $name "image"))) }}
 {{- end }}
 {{- end }}
 {{- end }}

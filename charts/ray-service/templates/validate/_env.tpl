@@ -14,6 +14,7 @@
       "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
       "RAY_SERVE_ENABLE_HA_PROXY" "serve.dataPath sets it" "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING" "serve.dataPath sets it"
       "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY" "serve.dataPath sets it"
+      "RAY_SERVE_HAPROXY_INGRESS_REQUEST_ROUTER_TIMEOUT_S" "serve.requestTimeoutSeconds sets it"
       "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS" "it logs prompts"
       "VLLM_DEBUG_LOG_API_SERVER_RESPONSE" "it logs responses"
       "VLLM_API_KEY" "Ray Serve LLM ignores it; the gateway checks keys"
@@ -48,11 +49,13 @@
 {{- range $envs }}
 {{- $path := .path }}
 {{- $env := .env }}
+{{- $bad := list }}
 {{- range $variable, $value := $env }}
 {{- $secret := include "ray-service.isSecret" (dict "name" $variable "value" $value) | empty | ternary "" "it is the name of a secret, which everyone who reads the values reads: extraEnv with valueFrom.secretKeyRef names a Secret" }}
 {{- with get $reasons $variable | default $secret }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" . "others" (omit $env $variable))) }}
+{{- $bad = append $bad (dict "name" $variable "why" .) }}
 {{- end }}
 {{- end }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "reserved-env" "bad" $bad "given" $env "words" (dict "path" $path)) }}
 {{- end }}
 {{- end }}

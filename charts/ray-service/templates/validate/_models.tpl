@@ -46,12 +46,15 @@
 {{- $path := .path }}
 {{- $owned := .v.root.Files.Get "files/engine-arguments.json" | fromJson }}
 {{- range $section := list "extra" "unchecked" }}
+{{- $bad := list }}
 {{- $given := get $.model.engine $section }}
 {{- range $key, $value := $given }}
 {{- $row := get $owned $key }}
 {{- if and $row (not (and (hasKey $row "harmless") (eq (toJson $row.harmless) (toJson $value)))) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "section" $section "key" $key "why" $row.why "others" (omit $given $key))) }}
+{{- $bad = append $bad (dict "name" $key "why" $row.why) }}
 {{- end }}
 {{- end }}
+{{- $words := dict "path" $path "section" $section }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "engine-extra" "bad" $bad "given" $given "words" $words) }}
 {{- end }}
 {{- end }}

@@ -22,18 +22,26 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateTolerations" "given" . "names" (list "v" "path" "tolerations")) -}}
 {{- $v := .v }}
 {{- $path := .path }}
-{{- range $toleration := .tolerations }}
+{{- $bad := list }}
+{{- $kept := list }}
+{{- range $i, $toleration := .tolerations }}
 {{- $exists := eq (get . "operator") "Exists" }}
 {{- $reasons := dict
-      "without a key must have the operator Exists, which tolerates every taint" (and (not (hasKey . "key")) (not $exists))
-      "has the operator Exists and a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
-      "has tolerationSeconds, which need the effect NoExecute" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
+      "without a key it must have the operator Exists, which tolerates every taint" (and (not (hasKey . "key")) (not $exists))
+      "it has the operator Exists and a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
+      "it has tolerationSeconds, which need the effect NoExecute" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
+{{- $isGood := true }}
 {{- range $why, $holds := $reasons }}
 {{- if $holds }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "toleration" "words" (dict "path" $path "why" $why)) }}
+{{- $isGood = false }}
+{{- $bad = append $bad (dict "name" (printf "entry %d" (add1 $i)) "why" $why) }}
 {{- end }}
 {{- end }}
+{{- $kept = $isGood | ternary (append $kept $toleration) $kept }}
 {{- end }}
+{{- $one := dict "key" "example.com/pool" "operator" "Exists" "effect" "NoSchedule" }}
+{{- $words := dict "path" $path "kept" ($kept | default (list $one) | toJson) }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "toleration" "bad" $bad "words" $words) }}
 {{- end }}
 
 {{- define "ray-service.validateSpread" -}}
@@ -50,9 +58,11 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- $bad := list }}
 {{- range $place, $_ := $group.spread }}
 {{- if and $several (ne $place "kubernetes.io/hostname") }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "spread-replica" "words" (dict "group" $name "place" $place)) }}
+{{- $bad = append $bad (dict "name" $place) }}
 {{- end }}
 {{- end }}
+{{- include "ray-service.refuseEntries" (dict "v" $v "id" "spread-replica" "bad" $bad "given" $group.spread "words" (dict "group" $name)) }}
 {{- end }}

@@ -30,7 +30,7 @@
 {{- if gt (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize) 1 }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "fraction-parallel" "words" (dict "path" $path "fraction" $model.gpuFraction "ranks" (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize))) }}
 {{- end }}
-{{- if gt $model.engine.gpuMemoryUtilization $model.gpuFraction }}
+{{- if gt $model.engine.gpuMemoryUtilization (mulf 0.92 $model.gpuFraction) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "fraction-utilization" "words" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction "part" (divf (floor (mulf 92 $model.gpuFraction)) 100))) }}
 {{- end }}
 {{- end }}

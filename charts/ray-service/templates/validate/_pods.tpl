@@ -46,15 +46,7 @@
 {{- /* The settings that head, worker groups and download Job share with the pods of other charts. */ -}}
 {{- define "ray-service.validatePods" -}}
 {{- $v := . }}
-{{- $annotated := list (dict "path" (list "head" "podAnnotations") "all" .head.podAnnotations) }}
-{{- range $name, $group := .workerGroups }}
-{{- $annotated = append $annotated (dict "path" (list "workerGroups" $name "podAnnotations") "all" $group.podAnnotations) }}
-{{- end }}
-{{- range $given := $annotated }}
-{{- with include "ray-service.scrapeAnnotation" $given.all }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "scrape-annotation" "words" (dict "path" $given.path "annotation" . "others" (omit $given.all .))) }}
-{{- end }}
-{{- end }}
+{{- include "ray-service.validatePodSecurity" (dict "v" . "path" (list "podSecurityContext") "given" .podSecurityContext) }}
 {{- $reserved := include "ray-service.reservedEnv" . | fromJson }}
 {{- $own := dict "volumes" (concat (include "ray-service.modelImageNames" . | fromJsonArray) (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem" "autoscaler" "api-access" "serve-tls" "program")) "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/etc/serve-tls" "/etc/rayhelm" "/home/ray/anaconda3" "/var/run/secrets" "/model-images" $v.weights.mountPath) }}
 {{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (dict "root" $v.root "v" $v "env" .head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" .image "override" dict) | fromJson)))) }}
@@ -70,7 +62,8 @@
 {{- $_ := set $env .name "the chart or `env` sets it" }}
 {{- end }}
 {{- end }}
-{{- include "ray-service.validatePod" (merge (dict "v" $v "path" .path "pod" .pod "env" $env) $own) }}
+{{- include "ray-service.validatePod" (merge (dict "v" $v "path" .path "pod" .pod "scraped" (ne .path "weights.download") "env" $env) $own) }}
 {{- end }}
+{{- include "ray-service.validateDownloadContainers" . }}
 {{- include "ray-service.validateTolerations" (dict "v" $v "path" "weights.download" "tolerations" .weights.download.tolerations) }}
 {{- end }}

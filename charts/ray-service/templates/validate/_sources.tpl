@@ -73,11 +73,9 @@
 
 {{- /* Image volumes are on by default from Kubernetes 1.35 (kube_features.go). Older API servers drop the volume. */ -}}
 {{- define "ray-service.validateModelImages" -}}
-{{- $v := . }}
 {{- $version := .root.Capabilities.KubeVersion.Version }}
-{{- range $name, $_ := .weights.images }}
-{{- if semverCompare "<1.35.0-0" $version }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "model-image-kubernetes" "words" (dict "image" $name "version" $version)) }}
-{{- end }}
+{{- if and .weights.images (semverCompare "<1.35.0-0" $version) }}
+{{- $words := dict "images" (keys .weights.images | sortAlpha | join ", ") "version" $version }}
+{{- include "ray-service.refuse" (dict "v" . "id" "model-image-kubernetes" "words" $words) }}
 {{- end }}
 {{- end }}

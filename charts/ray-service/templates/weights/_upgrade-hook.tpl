@@ -39,6 +39,9 @@
 {{- define "ray-service.hookMetadata" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.hookMetadata" "given" . "names" (list "root" "uid" "weight")) -}}
 annotations:
+  {{- with .root.Values.commonAnnotations }}
+  {{- include "ray-service.textMap" . | nindent 2 }}
+  {{- end }}
   helm.sh/hook: pre-upgrade
   helm.sh/hook-weight: {{ .weight | quote }}
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded

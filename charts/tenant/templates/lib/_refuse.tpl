@@ -1,5 +1,7 @@
 {{- /* Generated from charts/lib/refuse.tpl by `make generate`. Do not edit. */ -}}
-{{- /* Fails with "<rule>: <key>: <message>" and the fix, where the rule holds for the version of KubeRay in the values.
+{{- /* Adds "<rule>: <key>: <message>" and the fix to the refusals, where the rule holds for the version of KubeRay in the
+       values. `lib.failRefused` fails with all of them; a rule without which the next checks cannot run
+       fails at once, and so does a refusal of a template that renders after the validation.
        Takes a dict: v (the values with `root`), id of the rule, words that fill its braces. A word that is a list is a path
        whose names may contain dots; a fix that starts with a path is written as nested YAML. */ -}}
 {{- define "tenant.refuse" -}}
@@ -27,7 +29,17 @@
 {{- range $i, $name := reverse $above }}
 {{- $fix = printf "%s:%s%s" (dict $name "" | toYaml | trimSuffix ": \"\"") (gt $i 0 | ternary "\n" " ") (gt $i 0 | ternary (indent 2 $fix) $fix) }}
 {{- end }}
-{{- fail (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) }}
+{{- $_ := set .v.root "refusals" (append (.v.root.refusals | default list) (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) | uniq) }}
+{{- if or $rule.ends (hasKey .v.root "validated") }}
+{{- include "tenant.failRefused" .v.root }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Fails with everything that was refused, if there is any. Takes the root. */ -}}
+{{- define "tenant.failRefused" -}}
+{{- with .refusals }}
+{{- fail (join "\n" .) }}
 {{- end }}
 {{- end }}
 

@@ -5,13 +5,17 @@
        not compare. Takes the root. */ -}}
 {{- define "tenant.values" -}}
 {{- if not (hasKey . "validated") }}
-{{- include "tenant.refuseRenamed" . }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range .Files.Get "files/defaults.json" | fromJsonArray }}
 {{- include "tenant.complete" (dict "node" $values "path" .path "defaults" .defaults) }}
 {{- end }}
 {{- include "tenant.derive" $values }}
-{{- include "tenant.validate" (set $values "root" .) }}
+{{- include "tenant.validateCommonLabels" (set $values "root" .) }}
+{{- include "tenant.validateCommonAnnotations" $values }}
+{{- include "tenant.validateExtraObjects" $values }}
+{{- include "tenant.validate" $values }}
+{{- include "tenant.failRefused" . }}
+{{- include "tenant.setPullSettings" $values }}
 {{- $_ := set . "validated" (unset $values "root" | toJson) }}
 {{- end }}
 {{- .validated }}

@@ -5,20 +5,28 @@
 {{- range $role, $subjects := .access }}
 {{- range $kind, $names := $subjects }}
 {{- $path := printf "access.%s.%s" $role $kind }}
-{{- range $names }}
-{{- $words := dict "path" $path "name" . "role" $role }}
+{{- $words := dict "path" $path "role" $role "kind" $kind }}
+{{- $reserved := list }}
+{{- $own := list }}
+{{- $moved := list }}
+{{- range $name := $names }}
 {{- if hasPrefix "system:" . }}
-{{- include "tenant.refuse" (dict "v" $v "id" "subject-reserved" "words" $words) }}
+{{- $reserved = append $reserved (dict "name" .) }}
 {{- end }}
 {{- if and (eq $kind "serviceAccounts") (hasPrefix (printf "%s/" $namespace) .) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "subject-own-namespace" "words" (merge (dict "namespace" $namespace "account" (splitList "/" . | last)) $words)) }}
+{{- $own = append $own (dict "name" .) }}
+{{- $moved = append $moved (printf "%s-ci/%s" $namespace (splitList "/" . | last)) }}
+{{- else }}
+{{- $moved = append $moved . }}
 {{- end }}
 {{- $key := printf "%s %s" $kind . }}
 {{- with get $seen $key }}
-{{- include "tenant.refuse" (dict "v" $v "id" "subject-duplicate" "words" (merge (dict "first" .) $words)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "subject-duplicate" "words" (merge (dict "first" . "name" $name) $words)) }}
 {{- end }}
 {{- $_ := set $seen $key $path }}
 {{- end }}
+{{- include "tenant.refuseEntries" (dict "v" $v "id" "subject-reserved" "bad" $reserved "given" $names "words" $words) }}
+{{- include "tenant.refuseEntries" (dict "v" $v "id" "subject-own-namespace" "bad" $own "words" (merge (dict "moved" (toJson $moved)) $words)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -11,20 +11,23 @@
 {{- $container := .limits.container }}
 {{- range $resource := list "cpu" "memory" }}
 {{- $all := include "tenant.fixedContainers" . | fromYamlArray }}
-{{- range $fixed := $all }}
-{{- $words := dict "resource" $resource "who" $fixed.who "asks" (get $fixed $resource) }}
-{{- $words = merge $words (dict "most" (get (first $all) $resource) "least" (get (last $all) $resource)) }}
-{{- with get $container.min $resource }}
-{{- if gt (include "tenant.number" . | float64) (include "tenant.number" (get $fixed $resource) | float64) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "limit-range-min" "words" (merge (dict "min" .) $words)) }}
+{{- $min := get $container.min $resource }}
+{{- $max := get $container.max $resource }}
+{{- $less := list }}
+{{- $more := list }}
+{{- range $all }}
+{{- $asks := get . $resource }}
+{{- $named := dict "name" (printf "%s (%s)" .who $asks) }}
+{{- if and $min (gt (include "tenant.number" $min | float64) (include "tenant.number" $asks | float64)) }}
+{{- $less = append $less $named }}
+{{- end }}
+{{- if and $max (lt (include "tenant.number" $max | float64) (include "tenant.number" $asks | float64)) }}
+{{- $more = append $more $named }}
 {{- end }}
 {{- end }}
-{{- with get $container.max $resource }}
-{{- if lt (include "tenant.number" . | float64) (include "tenant.number" (get $fixed $resource) | float64) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "limit-range-max" "words" (merge (dict "max" .) $words)) }}
-{{- end }}
-{{- end }}
-{{- end }}
+{{- $words := dict "resource" $resource "most" (get (first $all) $resource) "least" (get (last $all) $resource) "min" $min "max" $max }}
+{{- include "tenant.refuseEntries" (dict "v" $v "id" "limit-range-min" "bad" $less "words" $words) }}
+{{- include "tenant.refuseEntries" (dict "v" $v "id" "limit-range-max" "bad" $more "words" $words) }}
 {{- $ladder := list }}
 {{- range $step := list "min" "defaultRequest" "default" "max" }}
 {{- with get (get $container $step) $resource }}

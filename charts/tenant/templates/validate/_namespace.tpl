@@ -13,11 +13,14 @@
 {{- include "tenant.refuse" (dict "v" $v "id" "namespace-release" "words" (dict "name" $name "release" $root.Release.Name)) }}
 {{- end }}
 {{- range $kind := list "labels" "annotations" }}
+{{- $bad := list }}
 {{- range $key, $_ := get $namespace $kind }}
 {{- if regexMatch "^(pod-security\\.kubernetes\\.io|kubernetes\\.io|app\\.kubernetes\\.io|helm\\.sh|meta\\.helm\\.sh|rayhelm\\.dev)/|^argocd\\.argoproj\\.io/sync-options$" $key }}
-{{- include "tenant.refuse" (dict "v" $v "id" "label-reserved" "words" (dict "path" (list "namespace" $kind) "name" $key)) }}
+{{- $bad = append $bad (dict "name" $key) }}
 {{- end }}
 {{- end }}
+{{- $words := dict "path" (list "namespace" $kind) }}
+{{- include "tenant.refuseEntries" (dict "v" $v "id" "label-reserved" "bad" $bad "given" (get $namespace $kind) "words" $words) }}
 {{- end }}
 {{- if eq .dashboardFolder "rayhelm" }}
 {{- include "tenant.refuse" (dict "v" $v "id" "dashboard-folder" "words" dict) }}

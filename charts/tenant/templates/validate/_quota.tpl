@@ -2,9 +2,9 @@
 {{- $v := . }}
 {{- $quota := .quota }}
 {{- include "tenant.validateOnce" (dict "v" $v "path" "quota.gpuResources" "names" $quota.gpuResources) }}
+{{- include "tenant.validateResources" . }}
 {{- range $resource, $gpus := $quota.gpus }}
 {{- $path := list "quota" "gpus" $resource }}
-{{- include "tenant.validateResource" (dict "v" $v "path" $path "resource" $resource) }}
 {{- if lt $gpus.baseline $gpus.planned }}
 {{- include "tenant.refuse" (dict "v" $v "id" "quota-below-plan" "words" (dict "resource" $resource "planned" $gpus.planned "baseline" $gpus.baseline)) }}
 {{- end }}
@@ -31,21 +31,10 @@
 {{- $v := . }}
 {{- $quota := .quota }}
 {{- include "tenant.validateOnce" (dict "v" $v "path" "quota.deniedPriorityClasses" "names" $quota.deniedPriorityClasses) }}
-{{- range $name := $quota.allowedPriorityClasses }}
-{{- if has $name $quota.deniedPriorityClasses }}
-{{- include "tenant.refuse" (dict "v" $v "id" "priority-denied" "words" (dict "path" (list "quota" "allowedPriorityClasses") "name" $name "denied" (without $quota.deniedPriorityClasses $name | toJson))) }}
-{{- end }}
-{{- end }}
+{{- include "tenant.validateDenied" . }}
 {{- range $name, $class := $quota.priorityClasses }}
 {{- $path := list "quota" "priorityClasses" $name }}
-{{- if has $name $quota.deniedPriorityClasses }}
-{{- include "tenant.refuse" (dict "v" $v "id" "priority-denied" "words" (dict "path" $path "name" $name "denied" (without $quota.deniedPriorityClasses $name | toJson))) }}
-{{- end }}
-{{- if not $class.pods }}
-{{- include "tenant.refuse" (dict "v" $v "id" "limit-zero" "words" (dict "path" (append $path "pods") "why" "no pod could have this PriorityClass" "fix" (printf "quota: {deniedPriorityClasses: %s}   # and remove %s" (toJson (append $quota.deniedPriorityClasses $name)) (join "." $path)))) }}
-{{- end }}
 {{- range $resource, $gpus := $class.gpus }}
-{{- include "tenant.validateResource" (dict "v" $v "path" $path "resource" $resource) }}
 {{- $held := get $quota.gpus $resource | default dict }}
 {{- $sum := add ($held.baseline | default 0) ($held.upgradeSurge | default 0) }}
 {{- if gt (int64 $gpus) $sum }}
@@ -55,12 +44,23 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes a dict: v, path, resource. */ -}}
-{{- define "tenant.validateResource" -}}
-{{- include "tenant.arguments" (dict "template" "tenant.validateResource" "given" . "names" (list "v" "path" "resource")) -}}
-{{- $v := .v }}
-{{- $known := $v.quota.gpuResources }}
-{{- if not (has .resource $known) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "resource-unknown" "words" (dict "path" .path "resource" .resource "known" (join ", " $known) "list" (toJson (append $known .resource)))) }}
+{{- /* Fails on GPU resources of limits that are not in quota.gpuResources. Takes the values with `root`. */ -}}
+{{- define "tenant.validateResources" -}}
+{{- $known := .quota.gpuResources }}
+{{- $limited := dict "quota.gpus" .quota.gpus }}
+{{- range $name, $class := .quota.priorityClasses }}
+{{- $_ := set $limited (printf "quota.priorityClasses.%s.gpus" $name) $class.gpus }}
 {{- end }}
+{{- $bad := list }}
+{{- $all := $known }}
+{{- range $path, $gpus := $limited }}
+{{- range $resource, $_ := $gpus }}
+{{- if not (has $resource $known) }}
+{{- $bad = append $bad (dict "name" $resource "why" (printf "in %s" $path)) }}
+{{- $all = append $all $resource | uniq }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $words := dict "known" (join ", " $known) "list" (toJson $all) }}
+{{- include "tenant.refuseEntries" (dict "v" . "id" "resource-unknown" "bad" $bad "words" $words) }}
 {{- end }}

@@ -1,0 +1,42 @@
+{{- /* Refuses all bad entries of one map or list at once: the fix of one alone would keep the others. Nothing without bad entries.
+       Takes a dict: v, id, bad (a list of dicts: name, and optionally why), words, and optionally given (a map or a list of
+       names). Adds the words `names` ("a, b"), `reasons` ("a, b: why; c: why") and `others` (what is given without them). */ -}}
+{{- define "lib.refuseEntries" -}}
+{{- include "lib.arguments" (dict "template" "lib.refuseEntries" "given" . "names" (list "v" "id" "bad" "words")) }}
+{{- $names := list }}
+{{- $reasons := list }}
+{{- $namesOf := dict }}
+{{- range .bad }}
+{{- $why := get . "why" }}
+{{- $names = append $names .name | uniq }}
+{{- $reasons = append $reasons $why | uniq }}
+{{- $_ := set $namesOf $why (append (get $namesOf $why | default list) .name | uniq) }}
+{{- end }}
+{{- $texts := list }}
+{{- range $reasons }}
+{{- $texts = append $texts (printf "%s: %s" (get $namesOf . | join ", ") .) }}
+{{- end }}
+{{- $others := deepCopy (get . "given" | default dict) }}
+{{- range $names }}
+{{- if kindIs "map" $others }}
+{{- $_ := unset $others . }}
+{{- else }}
+{{- $others = without $others . }}
+{{- end }}
+{{- end }}
+{{- $words := dict "names" (join ", " $names) "reasons" (join "; " $texts) "others" (toJson $others) }}
+{{- if .bad }}
+{{- include "lib.refuse" (dict "v" .v "id" .id "words" (merge (deepCopy .words) $words)) }}
+{{- end }}
+{{- end }}
+
+{{- /* The same for settings of a pod. Takes a dict: args of lib.validatePod, id, bad, at (path of the key, as a list), to (its
+       value in the fix). */ -}}
+{{- define "lib.refusePod" -}}
+{{- include "lib.arguments" (dict "template" "lib.refusePod" "given" . "names" (list "args" "id" "bad" "at" "to")) -}}
+{{- $fix := .to }}
+{{- range reverse .at }}
+{{- $fix = dict . $fix }}
+{{- end }}
+{{- include "lib.refuseEntries" (dict "v" .args.v "id" .id "bad" .bad "words" (dict "key" (join "." .at) "yaml" (toYaml $fix))) }}
+{{- end }}
