@@ -112,6 +112,17 @@ def test_stop_is_for_one_tenant_and_one_model(environment):
         assert_stopped(gateway, poison("d", name), 60, key)
 
 
+def test_lost_requests_of_a_tenant_end_no_stop_of_another(environment):
+    """The gateway keeps 1000 records."""
+    gateway, *_ = environment
+    assert lose(gateway, poison("g"), "beta-key") == "stopped"
+    for number in range(1001):
+        assert gateway.request(CHAT, poison(f"g {number}")).status == 502
+    assert lose(gateway, poison("last")) == "stopped"
+    assert_stopped(gateway, poison("last"), 60)
+    assert_stopped(gateway, poison("g"), 60, "beta-key")
+
+
 def test_metrics_count_stopped_requests(environment):
     gateway, *_ = environment
     lose(gateway, poison("e"), "beta-key")

@@ -234,8 +234,8 @@ def test_key_is_compared_byte_by_byte(send, key):
     [
         *("/v1/load_lora_adapter", "/v1/unload_lora_adapter", "/sleep", "/wake_up", "/reset_prefix_cache", "/pause"),
         *("/collective_rpc", "/update_weights", "/init_weight_transfer_engine", "/start_profile", "/server_info"),
-        *("/v1/files", "/v1/batches", "/v1/chat/completions/batch", "/v1/messages", "/v1/realtime", "/invocations"),
-        *("/inference/v1/generate", "/detokenize", "/pooling", "/abort_requests", "/scale_elastic_ep", "/load"),
+        *("/v1/files", "/v1/batches", "/v1/chat/completions/batch", "/v1/responses/resp_1", "/v1/realtime"),
+        *("/invocations", "/inference/v1/generate", "/pooling", "/abort_requests", "/scale_elastic_ep", "/load"),
         *("/api/jobs/", "/api/serve/applications/", "/-/routes", "/-/healthz"),
     ],
 )

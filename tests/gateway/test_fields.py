@@ -16,7 +16,12 @@ CHAT, COMPLETION, EMBEDDING, SCORE, SPEECH = (
     "/v1/score",
     "/v1/audio/speech",
 )
-MODELS = {CHAT: "llama", COMPLETION: "llama", EMBEDDING: "embed", SCORE: "rank", SPEECH: "speaks"}
+RESPONSES, MESSAGES, COUNT, RERANK = "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/v2/rerank"
+TOKENIZE, DETOKENIZE = "/tokenize", "/detokenize"
+MODELS = {
+    **dict.fromkeys((CHAT, COMPLETION, RESPONSES, MESSAGES, COUNT, TOKENIZE, DETOKENIZE), "llama"),
+    **{EMBEDDING: "embed", SCORE: "rank", RERANK: "rank", SPEECH: "speaks"},
+}
 FILLER = "x" * 5000
 """Makes a body too long for the way of small bodies."""
 
@@ -27,7 +32,8 @@ def environment():
         tasks = {"embed": "embed", "rank": "rerank", "speaks": "speak"}
         values = {
             "tenants": {"acme": {"models": ["llama", *tasks]}},
-            "models": {name: model(one, task=task) for name, task in tasks.items()},
+            "models": {name: model(one, task=task, dataPath="Direct") for name, task in tasks.items()}
+            | {"llama": {"dataPath": "Direct"}},
             "validation": {"enabled": True},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
@@ -53,8 +59,26 @@ ACCEPTED = [
     (SCORE, {"queries": "a", "documents": ["b"]}),
     (SCORE, {"data_1": {"content": []}, "data_2": "b"}),
     (SPEECH, {"input": "hi"}),
+    (RESPONSES, {"input": "hi"}),
+    (RESPONSES, {"input": [{"role": "user", "content": "hi"}], "store": True}),
+    (RESPONSES, {"input": "hi", "previous_response_id": None, "background": False, "conversation": None}),
+    (RESPONSES, {"input": '"previous_response_id": "resp_1"', "metadata": {"background": "x"}}),
+    (MESSAGES, {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}),
+    (COUNT, {"messages": [{"role": "user", "content": "hi"}]}),
+    (RERANK, {"query": "a", "documents": ["b"]}),
+    (TOKENIZE, {"prompt": "hi"}),
+    (TOKENIZE, {"messages": [{"role": "user", "content": "hi"}]}),
+    (DETOKENIZE, {"tokens": [1]}),
 ]
 REFUSED = [
+    (RESPONSES, {}, "missing_field", "input"),
+    (RESPONSES, {"input": "hi", "previous_response_id": "resp_1"}, "state_not_supported", "previous_response_id"),
+    (RESPONSES, {"input": "hi", "conversation": {"id": "c"}}, "state_not_supported", "conversation"),
+    (RESPONSES, {"background": True, "input": "hi"}, "state_not_supported", "background"),
+    (RESPONSES, {"input": "hi", "priority": 1}, "field_not_allowed", "priority"),
+    (MESSAGES, {"max_tokens": 1}, "missing_field", "messages"),
+    (RERANK, {"query": "a"}, "missing_field", "documents"),
+    (DETOKENIZE, {"tokens": "a"}, "invalid_field", "tokens"),
     (CHAT, {}, "missing_field", "messages"),
     (CHAT, {"messages": None}, "missing_field", "messages"),
     (CHAT, {"messages": []}, "invalid_field", "messages"),

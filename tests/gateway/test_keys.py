@@ -53,7 +53,8 @@ def test_valid_key_is_accepted(gateway):
         [("Authorization", f"Bearer {hash_key('acme-key')}")],
         [("Authorization", "Bearer acme-key"), ("Authorization", "Bearer acme-key")],
         [("Authorization", "Bearer acme-key"), ("Authorization", "Bearer wrong-key")],
-        [("X-Api-Key", "acme-key")],
+        [("X-Api-Key", "wrong-key")],
+        [("X-Api-Key", "")],
         [("Proxy-Authorization", "Bearer acme-key")],
     ],
 )
@@ -66,6 +67,31 @@ def test_other_authorization_gets_401(gateway, headers):
 
 def test_bearer_scheme_is_case_insensitive(gateway):
     assert gateway.chat(key=None, headers=[("authorization", "bEARER acme-key")]).endpoint == "one"
+
+
+def test_key_is_accepted_in_x_api_key_and_removed(gateway, one):
+    for other in (None, "Bearer acme-key", "bearer acme-key", "", "Bearer ", "Basic d3Jvbmc6a2V5"):
+        more = [] if other is None else [("Authorization", other)]
+        assert gateway.chat(key=None, headers=[("X-Api-Key", "acme-key"), *more]).endpoint == "one", other
+        assert not {"x-api-key", "authorization"} & set(one.requests[-1].headers)
+
+
+def test_empty_x_api_key_beside_a_bearer_is_ignored(gateway):
+    assert gateway.chat(headers=[("X-Api-Key", "")]).endpoint == "one"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("X-Api-Key", "acme-key"), ("Authorization", "Bearer wrong-key")],
+        [("X-Api-Key", "wrong-key"), ("Authorization", "Bearer acme-key")],
+        [("X-Api-Key", "acme-key"), ("X-Api-Key", "acme-key")],
+        [("X-Api-Key", "acme-key"), ("Authorization", "Basic acme-key"), ("Authorization", "Bearer wrong-key")],
+    ],
+)
+def test_keys_that_differ_get_401(gateway, headers):
+    response = gateway.chat(key=None, headers=headers)
+    assert (response.status, response.error["code"]) == (401, "api_keys_differ")
 
 
 def test_every_path_gets_401_without_a_key(gateway):

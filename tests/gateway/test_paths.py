@@ -12,12 +12,15 @@ def environment():
     with start_upstreams("one", "two") as (one, two):
         ends = {"stable": {"routePrefix": "/", "endpoints": {"two": endpoint(two)}}}
         values = {
-            "tenants": {"acme": {"models": ["llama", "org/sees.v2", "painter", "whisper", "speaks", "embed", "rank"]}},
+            "tenants": {
+                "acme": {"models": ["llama", "org/sees.v2", "painter", "whisper", "speaks", "embed", "rank", "direct"]}
+            },
             "models": {
                 "org/sees.v2": model(two, route="/sees"),
                 "whisper": {"task": "transcribe", "path": "/audio", "versions": ends},
                 "speaks": {"task": "speak", "versions": ends},
                 "embed": {"task": "embed", "versions": ends},
+                "direct": model(two, route="/direct") | {"dataPath": "Direct"},
                 "rank": {"task": "rerank", "versions": ends},
                 "painter": {
                     "task": "custom",
@@ -45,6 +48,10 @@ def forwarded(environment):
         ("/org/sees.v2/v1/chat/completions", "org/sees.v2", "/sees/v1/chat/completions"),
         ("/v1/chat/completions", "org/sees.v2", "/sees/v1/chat/completions"),
         ("/v1/embeddings", "embed", "/v1/embeddings"),
+        ("/v1/responses", "direct", "/direct/v1/responses"),
+        ("/v1/messages", "direct", "/direct/v1/messages"),
+        ("/direct/v1/messages/count_tokens", "direct", "/direct/v1/messages/count_tokens"),
+        ("/tokenize", "direct", "/direct/tokenize"),
         ("/v1/score", "rank", "/v1/score"),
         ("/speaks/v1/audio/speech", "speaks", "/v1/audio/speech"),
         ("/v1/audio/speech", "speaks", "/v1/audio/speech"),
@@ -52,6 +59,24 @@ def forwarded(environment):
 )
 def test_path_is_rewritten_to_that_of_the_application(gateway, address, name, upstream):
     assert gateway.request(address, {"model": name}).json()["path"] == upstream
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("/v1/responses", "llama"),
+        ("/llama/v1/messages", "llama"),
+        ("/v1/rerank", "rank"),
+        ("/embed/tokenize", "embed"),
+        ("/audio/v1/audio/translations", "whisper"),
+    ],
+)
+def test_path_that_the_data_path_lacks_gets_404_with_the_reason(gateway, forwarded, address, name):
+    before = forwarded()
+    response = gateway.request(address, {"model": name})
+    assert (response.status, response.error["code"]) == (404, "operation_not_served")
+    assert "data path Direct" in response.error["message"]
+    assert forwarded() == before
 
 
 def test_uploads_are_accepted_at_the_path_of_the_model_only(gateway):
@@ -110,8 +135,7 @@ def test_absolute_url_is_accepted(gateway):
         "/v1/chat/completions%00",
         "/v1/chat/completions%20",
         "/v1/tokenize",
-        "/tokenize",
-        "/v1/responses",
+        "/v1/responses/resp_1",
         "/LLAMA/v1/chat/completions",
         "/llama/v1/embeddings",
         "/whisper/v1/audio/transcriptions",

@@ -62,7 +62,7 @@ def render(ports: Mapping[str, int], to_eu: str) -> dict[str, Values]:
     text = FLEET.replace("TO_EU", to_eu).replace("port: US", f"port: {ports['us']}").replace("EU", str(ports["eu"]))
     loaded = parse_fleet(parse_document(text, "fleet.yaml"))
     plan = plan_fleet(loaded)
-    built = build_gateways(plan, loaded, build_ray_service_values(plan, loaded))
+    built = build_gateways(plan, build_ray_service_values(plan))
     return {name: select_changed(values) for name, values in built.items()}
 
 

@@ -49,7 +49,7 @@ def environment():
                 "shared": tenant("shared", ["known"], tokensPerMinute=MUCH),
             },
             "models": {
-                "llama": {"prefixCache": {"sharedReason": "bodies without a salt"}},
+                "llama": {"prefixCache": {"sharedReason": "bodies without a salt"}, "dataPath": "Direct"},
                 "known": model(one, contextTokens=CONTEXT),
                 "embed": model(one, task="embed"),
                 "rank": model(one, task="rerank", contextTokens=CONTEXT),
@@ -456,3 +456,77 @@ def test_overdrawn_bucket_refuses_for_ten_minutes_at_most():
                 refused = gateway.chat()
                 assert refused.error["code"] == "token_limit_exceeded"
                 assert 500 < int(refused.headers["retry-after"]) <= 600
+
+
+# -- other forms of `usage` ------------------------------------------------------------------------------------------
+
+RESPONSES, MESSAGES = "/v1/responses", "/v1/messages"
+COMPLETED = {
+    "type": "response.completed",
+    "response": {
+        "output": [{"text": "x" * 6000}],
+        "usage": {"input_tokens": 20, "output_tokens": 7, "total_tokens": 27},
+    },
+}
+STARTED = {"type": "message_start", "message": {"usage": {"input_tokens": 12, "output_tokens": 0}}}
+# vLLM with `enable_prompt_tokens_details`.
+ALL, HIT = {"input_tokens": 20, "output_tokens": 0}, {"input_tokens": 2, "cache_read_input_tokens": 18}
+CACHED = {"input_tokens": 12, "cache_read_input_tokens": 8, "output_tokens": 7}
+
+
+def named(content):
+    return b"event: " + content["type"].encode() + b"\n" + event(content)
+
+
+def bounded(path, **more):
+    return {"model": "llama", "input": "a", "messages": [{"content": "a"}], **more}
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        (RESPONSES, [json.dumps(COMPLETED["response"]).encode()]),
+        (MESSAGES, [json.dumps({"usage": CACHED}).encode()]),
+        (MESSAGES, [b'{"usage":{"input_tok', b'ens":20,"output_tokens":7}}']),
+    ],
+)
+def test_documents_of_other_forms_count_their_usage(gateway, one, path, parts):
+    respond(one, *parts)
+    assert count_tokens(gateway, path, bounded(path, max_tokens=50, max_output_tokens=50)) == 27
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        (RESPONSES, [named({"type": "response.output_text.delta", "delta": "a"}), named(COMPLETED)]),
+        (MESSAGES, [named(STARTED), named({"type": "message_delta", "usage": CACHED})]),
+        (
+            MESSAGES,
+            [
+                named({"type": "message_start", "message": {"usage": ALL}}),
+                named({"type": "message_delta", "usage": HIT | {"output_tokens": 7}}),
+            ],
+        ),
+    ],
+)
+def test_streams_of_other_forms_count_their_usage_without_being_asked(gateway, one, path, parts):
+    respond(one, *parts, kind="text/event-stream")
+    content = bounded(path, max_tokens=50, max_output_tokens=50, stream=True)
+    entry, response = send(gateway, path, content)
+    assert int(entry["tokens"]) == 27
+    assert response.body == b"".join(parts)
+    assert json.loads(one.requests[-1].body) == content
+
+
+def test_stream_of_messages_without_its_end_counts_its_events(gateway, one):
+    texts = [named({"type": "content_block_delta", "delta": {"text": "a"}}) for _ in range(9)]
+    respond(one, named(STARTED), *texts, kind="text/event-stream")
+    assert count_tokens(gateway, MESSAGES, bounded(MESSAGES, max_tokens=50, stream=True)) >= 9
+
+
+def test_numbers_that_a_client_writes_count_at_most_what_its_request_may_cost(gateway, one):
+    """Tools of a request are part of its response, so they can have any key."""
+    respond(one, json.dumps({"tools": [{"total_tokens": 10**9}], "usage": {"total_tokens": 27}}).encode())
+    content = bounded(RESPONSES, max_output_tokens=50)
+    entry, _ = send(gateway, RESPONSES, content)
+    assert int(entry["tokens"]) == 2 * size_of(content) + TEMPLATE + 50

@@ -297,9 +297,9 @@ def measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
             raise FleetError("the generator ended")
         return BenchResult(load, 10, {}, 1000, 200, 0.1, 0.1, 0.02, 0.02, 50)
 
-    monkeypatch.setattr("rayhelm.live.bench.load.check_vllm", lambda: None)
-    monkeypatch.setattr("rayhelm.live.bench.endpoint.check_endpoint", lambda *_: None)
-    monkeypatch.setattr("rayhelm.live.bench.load.open_client", open_client)
+    monkeypatch.setattr("rayhelm.cli.bench.check_vllm", lambda: None)
+    monkeypatch.setattr("rayhelm.cli.bench.check_endpoint", lambda *_: None)
+    monkeypatch.setattr("rayhelm.cli.bench.open_client", open_client)
 
 
 @pytest.mark.usefixtures("measured_once")

@@ -53,6 +53,31 @@ def test_list_has_the_objects_of_all_pages_with_their_kind() -> None:
     assert [query["labelSelector"] for query in pages.queries] == [["a=b"]] * 3
 
 
+def test_long_list_reports_each_part_but_the_last() -> None:
+    reader, reported = ClusterReader(Pages()), list[str]()
+    reader.on_part = reported.append
+    reader.list(NODES)
+    assert reported == ["nodes: 2 read, more to follow", "nodes: 4 read, more to follow"]
+
+
+class Slow(Pages):
+    """A server that counts what is left, and whose second part does not come."""
+
+    def get(self, path: str) -> tuple[int, Any]:
+        if "continue=" in path:
+            raise MissingError("cluster `there` does not answer: timed out", "kubectl config get-contexts")
+        status, answer = super().get(path)
+        return status, answer | {"metadata": {**answer["metadata"], "remainingItemCount": 3}}
+
+
+def test_server_that_stops_in_a_list_is_not_taken_for_a_missing_cluster() -> None:
+    reader, reported = ClusterReader(Slow()), list[str]()
+    reader.on_part = reported.append
+    with pytest.raises(ReadError, match=r"timed out\. It answered before: 2 nodes were read"):
+        reader.list(NODES)
+    assert reported == ["nodes: 2 read, 3 to follow"]
+
+
 class Expired(Pages):
     """A server that forgets a list after its first part."""
 

@@ -134,6 +134,10 @@ def test_pods_request_the_resource_that_an_intel_node_offers(resource: str) -> N
     assert (machine.gpu.id, machine.gpus, machine.requests) == ("Arc-B580-12GB", 2, {resource})
 
 
+def test_resource_of_several_generations_does_not_name_a_gpu() -> None:
+    assert left_out({}, "habana.ai/gaudi") == "it offers habana.ai/gaudi and has no label with the name of its GPU"
+
+
 def test_intel_gpus_without_a_device_id_are_not_guessed() -> None:
     assert "no label with the name" in left_out({"gpu.intel.com/family": "B_Series"}, "gpu.intel.com/i915", 1)
 

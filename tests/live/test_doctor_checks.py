@@ -126,7 +126,7 @@ def test_drift_reads_every_kind_that_the_fleet_renders(world: World) -> None:
 )
 def test_simulated_nodes_of_every_reference_fleet_are_its_pools(file: Path) -> None:
     rendered = render_fleet(file)
-    for cluster in rendered.loaded.fleet.clusters:
+    for cluster in rendered.plan.declared.clusters:
         nodes = simulated(rendered.loaded, cluster)
         for node in nodes:
             node.setdefault("status", {})["conditions"] = [{"type": "Ready", "status": "True"}]

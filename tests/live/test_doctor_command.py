@@ -24,7 +24,7 @@ class Doctor:
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.capsys, self.monkeypatch = capsys, monkeypatch
         self.world = World(fleet())
-        monkeypatch.setattr(reader, "connect", lambda context, kubeconfig: self.connect())
+        monkeypatch.setattr("rayhelm.cli.doctor.connect", lambda context, kubeconfig: self.connect())
 
     def connect(self) -> reader.ClusterReader:
         return reader.ClusterReader(RecordedTransport(self.world.answers), "`recorded`")

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 
 import httpx
 import pytest
+import yaml
 
 from rayhelm.facts.metrics import load_metrics
 from rayhelm.live.cost.client import open_client
@@ -16,7 +17,7 @@ from rayhelm.live.doctor.queries import list_queries
 from rayhelm.observe.promql import parse
 from shared.doctor_world import World, fleet
 
-CHECKS = ("prometheus-targets", "prometheus-rules", "queries", "scaler-series")
+CHECKS = ("prometheus-targets", "prometheus-rules", "queries", "scaler-series", "classic-histograms")
 
 
 class FakePrometheus:
@@ -29,6 +30,7 @@ class FakePrometheus:
         self.targets: list[dict[str, Any]] = []
         self.rules: list[dict[str, Any]] = []
         self.refused: dict[str, str] = {}
+        self.config: dict[str, Any] = {}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.removeprefix("/api/v1/")
@@ -42,6 +44,7 @@ class FakePrometheus:
             "label/__name__/values": self.names,
             "targets": {"activeTargets": self.targets},
             "rules": {"groups": [{"name": "rayhelm", "rules": self.rules}]},
+            "status/config": {"yaml": yaml.safe_dump(self.config)},
         }
         return _answer(answers[path])
 
@@ -83,6 +86,34 @@ def test_target_that_is_down_is_found(prometheus: FakePrometheus) -> None:
         (finding,) = found.findings
         assert finding.object == "target lab/qwen3-32b-head"
         assert "context deadline exceeded" in finding.evidence
+
+
+CONVERTS, KEEPS = "convert_classic_histograms_to_nhcb", "always_scrape_classic_histograms"
+
+
+@pytest.mark.parametrize(
+    ("shared", "job", "pool", "is_found"),
+    [
+        ({}, {CONVERTS: True}, "ray", True),
+        ({CONVERTS: True}, {}, "ray", True),
+        ({CONVERTS: True}, {KEEPS: True}, "ray", False),
+        ({CONVERTS: True, KEEPS: True}, {}, "ray", False),
+        ({CONVERTS: True}, {CONVERTS: False}, "ray", False),
+        ({KEEPS: False, "scrape_native_histograms": True}, {}, "ray", False),
+        ({CONVERTS: True}, {}, "of-others", False),
+    ],
+    ids=["job", "global", "job-keeps", "global-keeps", "job-converts-not", "native-only", "job-of-others"],
+)
+def test_job_without_buckets_is_found(
+    prometheus: FakePrometheus, shared: dict[str, bool], job: dict[str, bool], pool: str, is_found: bool
+) -> None:
+    """Ray and vLLM expose classic histograms as text: only their conversion drops `_bucket`."""
+    labels = {"namespace": "lab" if pool == "ray" else "of-others", "pod": "qwen3-32b-head"}
+    prometheus.targets = [{"health": "up", "labels": labels, "scrapePool": pool}]
+    prometheus.config = {"global": shared, "scrape_configs": [{"job_name": pool, **job}]}
+    with report(prometheus, "classic-histograms") as found:
+        assert [finding.object for finding in found.findings] == ([f"scrape job {pool}"] if is_found else [])
+        assert all("always_scrape_classic_histograms: true" in finding.fix for finding in found.findings)
 
 
 def test_rule_that_cannot_be_evaluated_is_found(prometheus: FakePrometheus) -> None:

@@ -11,7 +11,6 @@ from charts.pod_security import violations
 from rayhelm.errors import MissingError
 from rayhelm.fleet.measurements import FleetMeasurements, parse_measurements
 from rayhelm.fleet.worker_images import name_worker_image
-from rayhelm.live.cluster import writer
 from rayhelm.live.probe import run
 from rayhelm.live.probe.objects import build_setup
 from rayhelm.live.probe.run import list_pairs, list_rounds
@@ -37,7 +36,7 @@ class Probe(ProbeWorld):
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(uniform("L4-24GB", 3, 1))
         self.capsys, self.monkeypatch = capsys, monkeypatch
-        monkeypatch.setattr(writer, "connect_writer", lambda context, kubeconfig: self.writer)
+        monkeypatch.setattr("rayhelm.cli.probe.connect_writer", lambda context, kubeconfig: self.writer)
         monkeypatch.setattr(run, "POLL_S", 0.0)
 
     def __call__(self, *arguments: str) -> command.Answer:
@@ -121,6 +120,17 @@ def test_pods_of_a_pair_run_on_its_two_nodes_only(probe: Probe) -> None:
     assert [term["matchFields"][0]["values"] for term in terms] == [["uniform-0"], ["uniform-1"]]
     (apart,) = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert apart["labelSelector"]["matchLabels"].items() <= job["spec"]["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize(
+    ("network", "is_off"), [("rdma-100g", True), ("rdma-100g, rdmaResource: rdma/hca", False), ("ethernet-10g", True)]
+)
+def test_pair_uses_infiniband_where_workers_have_it(probe: Probe, network: str, is_off: bool) -> None:
+    Path("fleet.yaml").write_text(FLEET.replace("ethernet-10g", network))
+    probe("fleet.yaml")
+    job = next(job for job in probe.created if "-pair-" in job["metadata"]["name"])
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert ({"name": "NCCL_IB_DISABLE", "value": "1"} in container["env"]) is is_off
 
 
 def test_host_names_of_a_pair_are_at_most_63_characters(probe: Probe) -> None:
@@ -260,7 +270,7 @@ def test_cluster_that_does_not_answer_ends_with_3(probe: Probe) -> None:
     def refuse(context: str, kubeconfig: Path | None) -> None:
         raise MissingError("cluster `a` does not answer", "kubectl config get-contexts")
 
-    probe.monkeypatch.setattr(writer, "connect_writer", refuse)
+    probe.monkeypatch.setattr("rayhelm.cli.probe.connect_writer", refuse)
     assert probe("fleet.yaml").code == 3
 
 

@@ -28,10 +28,11 @@ class Response:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error of a body in OpenAI's shape; asserts that it has exactly this shape."""
+        """The error of a body in OpenAI's shape, with the outer `type` of the Messages API; asserts this shape."""
         assert self.headers["content-type"] == "application/json"
         content = self.json()
-        assert list(content) == ["error"]
+        assert set(content) == {"type", "error"}
+        assert content["type"] == "error"
         assert set(content["error"]) == {"message", "type", "param", "code"}
         return content["error"]
 

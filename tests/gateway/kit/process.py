@@ -81,6 +81,13 @@ class GatewayProcess:
         """Replace the key file of a tenant atomically, as the kubelet does."""
         write_keys(self.folder, tenant, *lines)
 
+    def replace_config(self, values: Values) -> None:
+        """Replace the files of the ConfigMap by those of these values, as the kubelet does."""
+        listen = {"address": "127.0.0.1", "port": self.port, "metricsPort": self.metrics_port}
+        for name, text in _render_with_ports(over(over(LOCAL, values), {"listen": listen})).items():
+            if (self.folder / name).read_text() != text:
+                replace_file(self.folder / name, text)
+
     def request_metrics_port(self, path: str) -> tuple[int, str]:
         """Return status and body of a path of the metrics port; status 0 if it does not listen."""
         try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import FleetError, collect
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
@@ -35,10 +35,8 @@ def choose_concurrency(plan: ModelPlan) -> tuple[int, ...]:
 
 def compare(result: BenchResult, plan: ModelPlan, replicas: int) -> LoadComparison:
     """Estimate the load that was measured, as `rayhelm estimate` does."""
-    try:
-        return LoadComparison(result, _estimate(result, plan, replicas))
-    except FleetError as error:
-        return LoadComparison(result, None, error.problems[0].message)
+    estimate, problems = collect(lambda: _estimate(result, plan, replicas))
+    return LoadComparison(result, estimate, problems[0].message if problems else "")
 
 
 def _estimate(result: BenchResult, plan: ModelPlan, replicas: int) -> SpeedEstimate:

@@ -5,7 +5,7 @@ reads, and a missing right (403) differs from a missing kind (404).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
@@ -64,6 +64,8 @@ class ClusterReader:
         self._transport = transport
         self.name = name
         """How messages name the cluster: its context, or its address."""
+        self.on_part: Callable[[str], None] | None = None
+        """Is called with a sentence while a long list is read."""
 
     def list(self, kind: Kind, namespace: str = "", *, labels: str = "") -> list[Object]:
         """Return the objects of a kind, of all namespaces if none is given. `labels` is a selector like `a=b,!c`.
@@ -92,7 +94,7 @@ def _list_pages(reader: ClusterReader, kind: Kind, namespace: str, query: dict[s
     asked = set[str]()
     while True:
         path = f"{kind.path(namespace)}?{urlencode(query)}".rstrip("?")
-        page = reader.get_path(path)
+        page = _get_part(reader, path, kind, len(found))
         items, metadata = page.get("items", []), page.get("metadata", {})
         is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
         if not is_list or not isinstance(metadata, dict):
@@ -104,7 +106,23 @@ def _list_pages(reader: ClusterReader, kind: Kind, namespace: str, query: dict[s
         if rest in asked:
             raise ReadError(f"GET {path}: the server answers with the same part again and again")
         asked.add(rest)
+        if reader.on_part:
+            left = metadata.get("remainingItemCount")
+            reader.on_part(f"{kind.plural}: {len(found)} read, {left if isinstance(left, int) else 'more'} to follow")
         query = {**query, "continue": rest}
+
+
+def _get_part(reader: ClusterReader, path: str, kind: Kind, read: int) -> Object:
+    """Return one part of a list. A server that stops in the middle of it is there, and the kubeconfig is right."""
+    try:
+        return reader.get_path(path)
+    except MissingError as error:
+        if not read:
+            raise
+        raise ReadError(
+            f"{error.what}. It answered before: {read} {kind.plural} were read. Run the command again when the API"
+            " server is less busy"
+        ) from None
 
 
 def raise_for_status(method: str, path: str, status: int, answer: Any, cluster: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import yaml
 
 from rayhelm.errors import MissingError, UsageError
 from rayhelm.fleet.web_url import split_web_url
@@ -62,6 +63,10 @@ class PrometheusClient:
     def list_targets(self) -> list[dict[str, Any]]:
         """Return the targets that Prometheus scrapes now, each with its health and last error."""
         return list(self._get_data("targets?state=active")["activeTargets"])
+
+    def read_config(self) -> dict[str, Any]:
+        """Return the configuration that Prometheus has loaded."""
+        return dict(yaml.safe_load(self._get_data("status/config")["yaml"]) or {})
 
     def list_values(self, label: str) -> list[str]:
         """Return all values of a label; `__name__` for the names of metrics."""

@@ -7,18 +7,21 @@ from datetime import UTC, datetime, timedelta
 
 from rayhelm.errors import UsageError
 
-__all__ = ["Period", "last_period", "month_period", "split_into_chunks"]
+__all__ = ["HOUR", "MINUTE", "SHORTEST", "Period", "last_minutes", "last_period", "month_period", "split_into_chunks"]
 
+MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 _CHUNK = timedelta(days=1)
 """One query asks for so much: 1,440 points at most, of the 11,000 that Prometheus returns."""
-_UNITS = {"h": HOUR, "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_UNITS = {"m": MINUTE, "h": HOUR, "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _LONGEST = timedelta(days=400)
+SHORTEST = 10 * MINUTE
+"""Some scrapes of each target, also if Prometheus scrapes once a minute."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` until `end`, whole hours."""
+    """From `start` until `end`, whole hours; whole minutes for `rayhelm promote`."""
 
     start: datetime
     end: datetime
@@ -28,6 +31,10 @@ class Period:
     @property
     def hours(self) -> int:
         return (self.end - self.start) // HOUR
+
+    @property
+    def minutes(self) -> int:
+        return (self.end - self.start) // MINUTE
 
     @property
     def step_s(self) -> int:
@@ -50,11 +57,30 @@ def month_period(text: str, now: datetime) -> Period:
 
 def last_period(text: str, now: datetime) -> Period:
     """Return the last hours, days or weeks. Raises UsageError."""
-    match = re.fullmatch(r"([1-9]\d{0,3})([hdw])", text)
-    if not match or int(match[1]) * _UNITS[match[2]] > _LONGEST:
+    length = _read_length(text, "hdw")
+    if not length or length > _LONGEST:
         raise UsageError(f"`--last {text}` is not a period of at most 400 days; write it like `--last 30d`")
+    return _end_at(now, length)
+
+
+def last_minutes(text: str, now: datetime) -> Period:
+    """Return the last minutes, hours, days or weeks. Raises UsageError."""
+    length = _read_length(text, "mhdw")
+    if not length or not SHORTEST <= length <= _LONGEST:
+        raise UsageError(
+            f"`--last {text}` is not a period from 10 minutes to 400 days; write it like `--last 30m` or `--last 6h`"
+        )
+    return _end_at(now, length)
+
+
+def _read_length(text: str, units: str) -> timedelta | None:
+    match = re.fullmatch(rf"([1-9]\d{{0,3}})([{units}])", text)
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def _end_at(now: datetime, length: timedelta) -> Period:
     end = now.replace(second=0, microsecond=0)
-    return Period(end - int(match[1]) * _UNITS[match[2]], end)
+    return Period(end - length, end)
 
 
 def split_into_chunks(period: Period) -> Iterator[Period]:

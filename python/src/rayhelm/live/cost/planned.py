@@ -8,9 +8,9 @@ from rayhelm.errors import Fix
 from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.load import LoadedFleet, load_fleet
-from rayhelm.fleet.own_gpus import extend_catalog
+from rayhelm.fleet.models import ModelSpec
 from rayhelm.planner.deployment_names import name_llm_deployment
-from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 
 __all__ = ["PlannedModel", "PlannedService", "plan_costs"]
@@ -56,26 +56,27 @@ class PlannedService:
 def plan_costs(path: Path, facts: Catalog | None = None) -> dict[str, PlannedService]:
     """Plan a fleet, and return its services by name. Raises FleetError."""
     loaded = load_fleet(path)
-    facts = extend_catalog(loaded.fleet.gpus, facts)
+    facts = loaded.fleet.extend_catalog(facts)
     plan = plan_fleet(loaded, facts)
     return {
         name: PlannedService(
             namespace=service.namespace,
             name=name,
-            models=tuple(_build_model(model, loaded, facts) for model in plan.of_service(name)),
-            units=list_gpu_units(plan.of_service(name), loaded.fleet, facts),
+            models=tuple(_build_model(model, plan, loaded) for model in plan.of_service(name)),
+            units=list_gpu_units(plan.of_service(name), plan),
         )
         for name, service in plan.services.items()
     }
 
 
-def _build_model(plan: ModelPlan, loaded: LoadedFleet, facts: Catalog) -> PlannedModel:
-    traffic = loaded.fleet.models[plan.model].traffic
+def _build_model(plan: ModelPlan, whole: Plan, loaded: LoadedFleet) -> PlannedModel:
+    declared = whole.declared.models[plan.model]
+    traffic = declared.traffic
     return PlannedModel(
         name=plan.model,
         application=plan.application,
         served_as=plan.served_as,
-        deployment=_name_deployment(plan, loaded),
+        deployment=_name_deployment(plan, declared),
         replicas=plan.serving_replicas,
         gpus=plan.gpus,
         price_per_hour=plan.price_per_hour,
@@ -87,11 +88,11 @@ def _build_model(plan: ModelPlan, loaded: LoadedFleet, facts: Catalog) -> Planne
     )
 
 
-def _name_deployment(plan: ModelPlan, loaded: LoadedFleet) -> str:
+def _name_deployment(plan: ModelPlan, declared: ModelSpec) -> str:
     task = get_task(plan.task)
     if task.server == "vllm":
         return name_llm_deployment(plan)
-    served_by = loaded.fleet.models[plan.model].application or task.application
+    served_by = declared.application or task.application
     assert served_by
     return served_by.deployment
 

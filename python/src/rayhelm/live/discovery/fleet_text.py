@@ -1,6 +1,7 @@
 """Write found pools as the beginning of a fleet file."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -18,10 +19,12 @@ def format_fleet(
     notes: Sequence[str],
     pools: Sequence[FoundPool],
     unusable: Sequence[Unusable],
+    own_gpus: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """Return YAML: the cluster, its pools, and as comments what was assumed and what was left out.
 
-    `settings` are keys of the cluster, `notes` what is not known about it."""
+    `settings` are keys of the cluster, `notes` what is not known about it. `own_gpus`: GPUs as another fleet file
+    describes them; those of the pools are written."""
     gpus = sum(machine.gpus for pool in pools for machine in pool.machines)
     nodes = sum(len(pool.machines) for pool in pools)
     lines = [
@@ -31,13 +34,19 @@ def format_fleet(
         f"  {_format(cluster)}:" if settings else f"  {_format(cluster)}: {{}}",
         *(f"    {key}: {_format(value)}" for key, value in settings.items()),
         *(f"    # {note}" for note in notes),
-        "pools:",
     ]
+    if described := {name: figures for name, figures in own_gpus.items() if name in _list_gpus(pools)}:
+        lines += ["gpus:", *(f"  {_format(name)}: {_format(figures)}" for name, figures in described.items())]
+    lines.append("pools:")
     for pool in pools:
         lines += [f"  {pool.name}:", *(f"    {line}" for line in _list_lines(pool))]
     for names, node in group_by_reason(unusable):
         lines.append(f"  # {names} {'are' if names.startswith('nodes ') else 'is'} left out: {node.reason}")
     return "\n".join(lines) + "\n"
+
+
+def _list_gpus(pools: Sequence[FoundPool]) -> set[str]:
+    return {machine.gpu.of or machine.gpu.id for pool in pools for machine in pool.machines}
 
 
 def _list_lines(pool: FoundPool) -> Iterator[str]:

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from rayhelm.facts import Catalog
-from rayhelm.facts.gpu import GpuKind, Vendor
+from rayhelm.facts.gpu import OWN_SOURCE, GpuKind, Vendor
 from rayhelm.facts.gpu_names import find_spelling
 from rayhelm.facts.node_labels import NodeLabels, load_node_labels
-from rayhelm.live.discovery.resources import VENDOR_RESOURCES
 
 __all__ = ["find_gpu", "has_gpu_label", "strip_suffix"]
 
@@ -63,7 +62,7 @@ def find_gpu(
     except _UnusableNameError as error:
         return str(error)
     if not claims:
-        return _find_without_names(resources, vendor, facts, unknown)
+        return _explain_no_name(resources, unknown)
     found = frozenset.intersection(*(claim.gpus for claim in claims))
     if not found:
         return f"its labels name different GPUs: {'; '.join(map(str, claims))}"
@@ -109,6 +108,12 @@ def _find_named(table: NodeLabels, key: str, text: str, own: list[GpuKind]) -> l
     """Return the GPUs of the vendor that a value means; none if it is the identifying label of one, or if they are of
     another vendor; None if the value is unknown."""
     name = strip_suffix(text) if key == "nvidia.com/gpu.product" else text
+    # A GPU of the fleet file can have the name of one of the catalog, with another memory: its label then decides.
+    described = [gpu.id for gpu in own if gpu.source == OWN_SOURCE and gpu.product_label == name]
+    if described:
+        alike = table.find(name)
+        known = [gpu.id for gpu in own if gpu.product_label == name or (alike and gpu.id in alike.gpus)]
+        return [*described, *(each for each in known if each not in described)]
     if any(gpu.identifying_label == f"{key}={name}" for gpu in own):
         return []
     if found := table.find(name):
@@ -132,16 +137,11 @@ def _has_memory(gpu: GpuKind, gib: float) -> bool:
     return gpu.memory_gb is None or gpu.unified_memory or abs(gib / gpu.memory_gb - 1) <= _TOLERANCE
 
 
-def _find_without_names(
-    resources: Set[str], vendor: Vendor, facts: Catalog, unknown: list[tuple[str, str]]
-) -> GpuKind | str:
-    """Return the GPU if its resource is named after it (`habana.ai/gaudi`)."""
+def _explain_no_name(resources: Set[str], unknown: list[tuple[str, str]]) -> str:
+    """Return why no label names the GPU. A resource does not: `habana.ai/gaudi` is that of three generations."""
     named = [(key, text) for key, text in unknown if key not in load_node_labels()["instance-types"].name]
     if named:
         return _explain_unknown(*named[0])
-    candidates = [gpu for gpu in facts.gpus() if gpu.vendor == vendor and gpu.resource in resources]
-    if len(candidates) == 1 and not resources & VENDOR_RESOURCES:
-        return candidates[0]
     seen = (
         f", and the catalog does not know {' and '.join(f'{key}={text}' for key, text in unknown)}" if unknown else ""
     )

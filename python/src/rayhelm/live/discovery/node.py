@@ -1,13 +1,12 @@
 """A node as the API server returns it, with the parts that are read here."""
 
-import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-__all__ = ["ClusterNode", "Condition", "NodeTaint", "read_quantity"]
+from rayhelm.facts.quantities import read_quantity
 
-_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
+__all__ = ["ClusterNode", "Condition", "NodeTaint"]
 
 
 class _Part(BaseModel):
@@ -88,12 +87,12 @@ class ClusterNode(_Part):
     @property
     def offered(self) -> dict[str, float]:
         """Allocatable resources as numbers."""
-        return {key: read_quantity(value) for key, value in self.status.allocatable.items()}
+        return {key: float(read_quantity(value) or 0) for key, value in self.status.allocatable.items()}
 
     @property
     def capacity(self) -> dict[str, float]:
         """Resources as numbers, with those that are not allocatable."""
-        return {key: read_quantity(value) for key, value in self.status.capacity.items()}
+        return {key: float(read_quantity(value) or 0) for key, value in self.status.capacity.items()}
 
     @property
     def hindrance(self) -> str:
@@ -102,9 +101,3 @@ class ClusterNode(_Part):
         if ready and ready.status != "True":
             return f"it is not Ready ({ready.reason})"
         return "it is cordoned" if self.spec.unschedulable else ""
-
-
-def read_quantity(text: str | float) -> float:
-    """Read a Kubernetes quantity: `8`, `7910m`, `263842228Ki`. What is none counts as 0."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?(?:[eE][0-9]{1,2})?)([A-Za-z]*)", str(text))
-    return float(match[1]) * _UNITS.get(match[2], 1) if match else 0.0

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rayhelm.facts.gpu import Vendor
+from rayhelm.facts.quantities import read_quantity
 from rayhelm.live.cluster.kinds import DEVICE_CLASSES, RESOURCE_SLICES, Kind
 from rayhelm.live.cluster.reader import AbsentError, ClusterReader
-from rayhelm.live.discovery.node import read_quantity
 
 __all__ = ["Devices", "read_devices"]
 
@@ -115,8 +115,8 @@ def _add(item: _Slice, resources: Mapping[str, str], found: dict[str, Devices]) 
             devices.parts += 1
             continue
         devices.products.append(device.attributes.get("productName", _Value()).string or "")
-        if memory := read_quantity(device.capacity.get("memory", _Value()).value or 0):
-            devices.memory_gib.append(memory / 2**30)
+        if memory := read_quantity(device.capacity.get("memory", _Value()).value):
+            devices.memory_gib.append(float(memory) / 2**30)
 
 
 def _read_resources(reader: ClusterReader) -> dict[str, str]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import Vendor
 
-__all__ = ["AMD_PARTITION", "MIG", "VENDOR_RESOURCES", "find_vendors", "list_gpu_resources"]
+__all__ = ["AMD_PARTITION", "MIG", "find_vendors", "list_gpu_resources"]
 
-VENDOR_RESOURCES = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"})
+_VENDOR_RESOURCES = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"})
 """Resources of all GPUs of a vendor. Intel's plugin has one for each kernel driver."""
 MIG = re.compile(r"nvidia\.com/mig-(?P<profile>[^/]+?)(?P<shared>\.shared)?$")
 """MIG instances with strategy `mixed`."""
@@ -23,7 +23,7 @@ def list_gpu_resources(offered: Mapping[str, float], facts: Catalog) -> dict[str
 
 def _is_gpu(resource: str, facts: Catalog) -> bool:
     whole = resource.removesuffix(".shared")
-    if whole in VENDOR_RESOURCES or MIG.match(resource) or AMD_PARTITION.match(resource):
+    if whole in _VENDOR_RESOURCES or MIG.match(resource) or AMD_PARTITION.match(resource):
         return True
     return any(gpu.resource == whole for gpu in facts.gpus())
 

@@ -18,9 +18,9 @@ _IMAGE = re.compile(r"(?P<repository>[^\s@]+?)(:(?P<tag>[^\s:/@]+))?(@(?P<digest
 
 def build_values(rendered: Rendered, region: str, image: str) -> str:
     """Return the values as YAML; `image` is repository:tag or repository@digest. Raises UsageError."""
-    fleet = rendered.loaded.fleet
+    fleet = rendered.plan.declared
     settings = fleet.clusters[region].prometheus
-    file = Path(rendered.loaded.document.file)
+    file = Path(rendered.plan.resolved.file)
     measurements = Path(fleet.measurements).as_posix() if fleet.measurements else ""
     doctor = Doctor(
         enabled=True,
@@ -35,7 +35,7 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
     header = (
         f"Values of chart platform: runs `rayhelm doctor` in cluster `{region}`. Pass them after the release's own."
     )
-    policy = build_platform_network_policy(region, rendered.loaded.fleet)
+    policy = build_platform_network_policy(region, rendered.plan)
     return dump_yaml(PlatformValues(doctor=doctor, network_policy=policy), header).strip()
 
 

@@ -107,7 +107,7 @@ class Facts:
         """Namespace of the KubeRay operator by the fleet file, else the default one."""
         if not self.rendered:
             return get_kuberay_namespace()
-        return self.rendered.loaded.fleet.clusters[self.region].kuberay_operator.namespace
+        return self.rendered.plan.declared.clusters[self.region].kuberay_operator.namespace
 
     @cached_property
     def manifests(self) -> "list[Object]":

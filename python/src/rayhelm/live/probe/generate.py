@@ -3,7 +3,7 @@
 import json
 import sys
 
-from rayhelm.deploy.charts.helm import charts_dir
+from rayhelm.deploy.charts.chart_file import write_chart_file
 from rayhelm.live.probe.objects import ACCOUNT, NAMESPACE, WORKER
 from rayhelm.live.probe.policy import build_policy
 
@@ -16,15 +16,7 @@ def generate() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    path, text = charts_dir() / "platform/files/probe-policy.json", generate()
-    if path.is_file() and path.read_text() == text:
-        return 0
-    if "--check" in arguments:
-        print(f"stale: charts/platform/files/{path.name}: run `make generate`")
-        return 1
-    path.write_text(text)
-    print(f"wrote charts/platform/files/{path.name}")
-    return 0
+    return write_chart_file("platform/files/probe-policy.json", generate(), check="--check" in arguments)
 
 
 if __name__ == "__main__":

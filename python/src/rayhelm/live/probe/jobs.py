@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rayhelm.errors import FleetError
-from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.pools import Pool
 from rayhelm.live.probe.objects import NAMESPACE, WORKER
@@ -50,6 +48,8 @@ class PoolTarget:
     namespace: str = NAMESPACE
     priority_class: str = "rayhelm-batch"
     """PriorityClass of pods with GPUs; empty for none."""
+    assigned_user: bool = False
+    """The cluster assigns the user of the pods, as OpenShift does."""
     run: str = "probe"
     """Suffix for the names of Jobs; different in each run."""
 
@@ -60,7 +60,7 @@ def build_node_job(target: PoolTarget, node: str, gpus: int, deadline_s: int) ->
     return _build_job(target, "node", (node,), deadline_s, _build_pod(target, ["node"], terms, gpus, []))
 
 
-def build_pair_job(target: PoolTarget, nodes: tuple[str, str], facts: Catalog, deadline_s: int) -> Object:
+def build_pair_job(target: PoolTarget, nodes: tuple[str, str], deadline_s: int) -> Object:
     """Return the Job that measures the network between two nodes: two pods with one GPU each."""
     name = _name(target, "pair", nodes)
     master = f"{name}-0.{WORKER}.{target.namespace}.svc"
@@ -68,8 +68,10 @@ def build_pair_job(target: PoolTarget, nodes: tuple[str, str], facts: Catalog, d
         {"name": "MASTER_ADDR", "value": master},
         {"name": "MASTER_PORT", "value": str(PORT)},
         {"name": "JOIN_TIMEOUT_S", "value": str(deadline_s)},
-        *({"name": key, "value": value} for key, value in _find_settings(target, facts).items()),
     ]
+    has_rdma = bool(target.pool.rdma_resource) and not target.on_cpu
+    if not has_rdma and not target.on_cpu:
+        environment.append({"name": "NCCL_IB_DISABLE", "value": "1"})  # as chart ray-service writes it for such workers
     pod = _build_pod(target, ["pair"], [_match(node) for node in dict.fromkeys(nodes)], 1, environment)
     pod["spec"]["subdomain"] = WORKER
     if nodes[0] != nodes[1]:
@@ -78,20 +80,10 @@ def build_pair_job(target: PoolTarget, nodes: tuple[str, str], facts: Catalog, d
             "topologyKey": "kubernetes.io/hostname",
         }
         pod["spec"]["affinity"]["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
-    if target.pool.rdma_resource and not target.on_cpu:
+    if has_rdma:
         for part in ("requests", "limits"):
             pod["spec"]["containers"][0]["resources"][part][target.pool.rdma_resource] = "1"
     return _build_job(target, "pair", nodes, deadline_s, pod)
-
-
-def _find_settings(target: PoolTarget, facts: Catalog) -> dict[str, str]:
-    """NCCL variables of the network, as the workers of the pool have them."""
-    if target.on_cpu:
-        return {}
-    try:
-        return dict(facts.network(target.pool.network).env)
-    except FleetError:  # a network of the fleet file
-        return {}
 
 
 def _build_job(target: PoolTarget, what: str, nodes: Sequence[str], deadline_s: int, pod: Object) -> Object:
@@ -168,8 +160,7 @@ def _build_pod(
         "terminationGracePeriodSeconds": 5,
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": 1000,
-            "runAsGroup": 1000,
+            **({} if target.assigned_user else {"runAsUser": 1000, "runAsGroup": 1000}),
             "seccompProfile": {"type": "RuntimeDefault"},
             **({"supplementalGroups": list(target.pool.device_groups)} if target.pool.device_groups else {}),
         },

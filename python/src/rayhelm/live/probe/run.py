@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rayhelm.facts import Catalog
 from rayhelm.fleet.measurements import NodeMeasurement, PairMeasurement, PoolMeasurement
 from rayhelm.live.cluster.kinds import JOBS, PODS
 from rayhelm.live.cluster.reader import AbsentError
@@ -44,12 +43,11 @@ class PoolProbe:
         self,
         cluster: ClusterWriter,
         target: PoolTarget,
-        facts: Catalog,
         timeout_s: float,
         show: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`timeout_s`: seconds for a Job, from its creation to its result."""
-        self._cluster, self._target, self._catalog = cluster, target, facts
+        self._cluster, self._target = cluster, target
         self._timeout_s, self._show = timeout_s, show
         self.skipped: dict[str, str] = {}
         """Reason by node or pair that was not measured."""
@@ -86,9 +84,7 @@ class PoolProbe:
     def measure_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[PairMeasurement]:
         """Measure pairs at the same time."""
         self._show(f"pool {self._target.name}: measuring {len(pairs)} pairs of nodes")
-        jobs = {
-            "+".join(pair): build_pair_job(self._target, pair, self._catalog, round(self._timeout_s)) for pair in pairs
-        }
+        jobs = {"+".join(pair): build_pair_job(self._target, pair, round(self._timeout_s)) for pair in pairs}
         found = []
         for name, results in self._run(jobs):
             plain = [self._strip(result) for result in results]

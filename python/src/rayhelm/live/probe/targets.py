@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from rayhelm.deploy.images.reference import parse_reference
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
-from rayhelm.facts import Catalog, load_catalog
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import CONFIG_MAP, FleetMeasurements, PoolMeasurement
 from rayhelm.fleet.nearest import did_you_mean
@@ -20,7 +20,15 @@ from rayhelm.live.probe.run import PoolProbe, list_pairs
 from rayhelm.live.probe.store import format_measurements, merge, read_file, read_stored, store
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 
-__all__ = ["FoundTarget", "choose_cluster", "find_targets", "list_images", "list_jobs", "measure_pools"]
+__all__ = [
+    "FoundTarget",
+    "choose_cluster",
+    "find_targets",
+    "list_images",
+    "list_jobs",
+    "measure_pools",
+    "read_registry",
+]
 
 FoundTarget = tuple[PoolTarget, list[FoundNode]]
 
@@ -44,6 +52,8 @@ def find_targets(
     namespace: str,
     *,
     on_cpu: bool,
+    registry: str = "",
+    assigned_user: bool = False,
     priority_class: str = "rayhelm-batch",
     warn: Callable[[str], None] = lambda text: None,
 ) -> list[FoundTarget]:
@@ -60,8 +70,8 @@ def find_targets(
     found: list[FoundTarget] = []
     problems: list[Problem] = []
     for name in wanted or pools:
-        target = _build_target(inventories[name], loaded, image, namespace, run, on_cpu=on_cpu)
-        target = replace(target, priority_class=priority_class)
+        target = _build_target(inventories[name], loaded, image, namespace, run, on_cpu=on_cpu, registry=registry)
+        target = replace(target, priority_class=priority_class, assigned_user=assigned_user)
         here = find_nodes(pools[name], nodes, facts, on_cpu=on_cpu)
         if not here:
             problems.append(_explain_no_node(name, loaded, reader.name, len(nodes)))
@@ -77,14 +87,21 @@ def find_targets(
 
 
 def _build_target(
-    inventory: PoolInventory, loaded: LoadedFleet, image: str, namespace: str, run: str, *, on_cpu: bool
+    inventory: PoolInventory,
+    loaded: LoadedFleet,
+    image: str,
+    namespace: str,
+    run: str,
+    *,
+    on_cpu: bool,
+    registry: str,
 ) -> PoolTarget:
     return PoolTarget(
         name=inventory.name,
         pool=inventory.pool,
         gpu=inventory.hosts[0].gpu,
         gpu_name=inventory.gpu_name,
-        image=image or name_worker_image(loaded.fleet, inventory.name),
+        image=image or _name_image(loaded, inventory.name, registry),
         on_cpu=on_cpu,
         namespace=namespace,
         run=run,
@@ -109,20 +126,30 @@ def _explain_parts(name: str, loaded: LoadedFleet) -> Problem:
     )
 
 
-def list_images(loaded: LoadedFleet, cluster: str, image: str) -> list[str]:
-    """Return the images that the Jobs of a cluster may have."""
+def list_images(loaded: LoadedFleet, cluster: str, image: str, registry: str = "") -> list[str]:
+    """Return the images that the Jobs of a cluster may have. `registry`: of the globals of chart platform."""
     pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
-    return sorted({name_worker_image(loaded.fleet, name) for name in pools} | ({image} if image else set()))
+    return sorted({_name_image(loaded, name, registry) for name in pools} | ({image} if image else set()))
 
 
-def list_jobs(targets: Sequence[FoundTarget], timeout_s: float, facts: Catalog) -> list[dict[str, object]]:
+def _name_image(loaded: LoadedFleet, pool: str, registry: str) -> str:
+    return str(parse_reference(name_worker_image(loaded.fleet, pool)).move(registry))
+
+
+def read_registry(loaded: LoadedFleet, cluster: str) -> str:
+    """Return the registry that `values` of the cluster hand to chart platform; empty for none."""
+    found = (loaded.fleet.clusters[cluster].values.get("global") or {}).get("imageRegistry")
+    return found if isinstance(found, str) else ""
+
+
+def list_jobs(targets: Sequence[FoundTarget], timeout_s: float) -> list[dict[str, object]]:
     """Return the Jobs that a probe would create."""
     jobs = []
     for target, nodes in targets:
         usable = [node for node in nodes if not node.why_not]
         jobs += [build_node_job(target, node.name, node.gpus, round(timeout_s)) for node in usable]
         pairs = list_pairs([node.name for node in usable])
-        jobs += [build_pair_job(target, pair, facts, round(timeout_s)) for pair in pairs]
+        jobs += [build_pair_job(target, pair, round(timeout_s)) for pair in pairs]
     return jobs
 
 
@@ -139,9 +166,9 @@ def measure_pools(
 
     Raises AbsentError if the cluster lacks the objects of a probe, and ForbiddenError if a right is missing."""
     writer.get(CONFIG_MAPS, CONFIG_MAP, namespace)  # before the Jobs: without it their results would be lost
-    known, measured = load_catalog(), dict[str, PoolMeasurement]()
+    measured = dict[str, PoolMeasurement]()
     for target, nodes in targets:
-        measured[target.name] = PoolProbe(writer, target, known, timeout_s, show).measure(nodes)
+        measured[target.name] = PoolProbe(writer, target, timeout_s, show).measure(nodes)
         # What was measured before an interruption is kept.
         store(writer, namespace, merge(_read_earlier(writer, namespace, warn), measured))
         if output:

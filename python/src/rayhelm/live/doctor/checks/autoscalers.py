@@ -29,6 +29,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     scalers = facts.get_all(HORIZONTAL_POD_AUTOSCALERS, facts.namespaces)
     yield from find_in_each(scalers, lambda scaler: _find_bad_target(scaler, facts))
     yield from find_in_each(scalers, lambda scaler: _find_bad_metrics(scaler, facts))
+    yield from find_in_each(scalers, _find_target_in_total)
     scaled = facts.get_all(SCALED_OBJECTS, facts.namespaces)
     yield from find_in_each(scaled, lambda scaler: _find_bad_target(scaler, facts))
     yield from find_in_each(scaled, _find_keda_problem)
@@ -77,6 +78,23 @@ def _find_bad_metrics(scaler: Object, facts: Facts) -> Iterator[Finding]:
             evidence=f"ScalingActive is False: {active.get('reason', '')} {active.get('message', '')}"[:400],
             cause="the autoscaler has no value of its metric, so the number of pods does not change",
             fix=f"kubectl describe hpa {scaler['metadata']['name']} -n {namespace_of(scaler)}",
+        )
+
+
+def _find_target_in_total(scaler: Object) -> Iterator[Finding]:
+    """Find targets for which Kubernetes multiplies the ready pods only, and so removes those that load."""
+    for metric in scaler["spec"].get("metrics") or []:
+        external = metric.get("external") or {}
+        target = external.get("target", {})
+        if target.get("type") != "Value":
+            continue
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"metric {external['metric']['name']} has a target of type Value: {target.get('value')}",
+            cause="for such a target an HPA counts only the pods that are ready: it removes the ones that still load",
+            fix="# give the metric a target per pod: {type: AverageValue, averageValue: ...}; in a ScaledObject"
+            " metricType: AverageValue",
+            severity=Severity.warning,
         )
 
 

@@ -55,7 +55,7 @@ def _find_versions(facts: Facts, operators: list[Object]) -> Iterator[Finding]:
     if not operators:
         clusters = facts.get_all(RAY_CLUSTERS)
         found = {name_object(item): (item["metadata"].get("annotations") or {}).get(_VERSION, "") for item in clusters}
-    planned = facts.rendered.loaded.fleet.clusters[facts.region].kuberay if facts.rendered else ""
+    planned = facts.rendered.plan.declared.clusters[facts.region].kuberay if facts.rendered else ""
     for name, text in found.items():
         version = text.removeprefix("v")
         if not re.fullmatch(r"\d+\.\d+\.\d+", version):

@@ -22,7 +22,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
         )
     if not facts.rendered:
         return
-    planned = facts.rendered.loaded.fleet.clusters[facts.region].kubernetes
+    planned = facts.rendered.plan.declared.clusters[facts.region].kubernetes
     if planned != version:
         yield Finding(
             object="API server",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import collect
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import CONFIG_MAP, KEY, FleetMeasurements, parse_measurements
 from rayhelm.live.cluster.kinds import CONFIG_MAPS
@@ -29,12 +29,12 @@ def _find_changes(item: Object, loaded: LoadedFleet, region: str) -> Iterator[Fi
     text = item.get("data", {}).get(KEY)
     if text is None:
         return
-    try:
-        live = parse_measurements(text, f"ConfigMap {namespace_of(item)}/{CONFIG_MAP}, data.{KEY}")
-    except FleetError as error:
+    source = f"ConfigMap {namespace_of(item)}/{CONFIG_MAP}, data.{KEY}"
+    live, problems = collect(lambda: parse_measurements(text, source))
+    if not live:
         yield Finding(
             object=name_object(item),
-            evidence=error.problems[0].message,
+            evidence=problems[0].message,
             cause="the measurements cannot be read: another program wrote them, or not all of them",
             fix="rayhelm probe FLEET    # replaces them",
         )
@@ -65,11 +65,8 @@ def _compare(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet,
     }
     models = loaded.measured.models if loaded.measured else {}
     now = FleetMeasurements(pools={**others, **pools}, models=models, file=live.file)
-    try:
-        changes = list(list_measured_changes(loaded, loaded.measured, now))
-    except FleetError as error:
-        changes = [f"the fleet has no plan: {error.problems[0].message}"]
-    for change in changes:
+    changes, problems = collect(lambda: list(list_measured_changes(loaded, loaded.measured, now)))
+    for change in (*(changes or ()), *(f"the fleet has no plan: {problem.message}" for problem in problems[:1])):
         yield Finding(
             object=name_object(item),
             evidence=f"with these measurements, {change}",

@@ -38,7 +38,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
 
 def _find_missing_rdma(pools: dict[str, list[Object]], facts: Facts) -> Iterator[Finding]:
     """Find nodes without the RDMA resource of their pool: pods that ask for it are not scheduled on them."""
-    for name, pool in facts.rendered.loaded.fleet.pools.items() if facts.rendered else ():
+    for name, pool in facts.rendered.plan.declared.pools.items() if facts.rendered else ():
         resource = pool.rdma_resource
         for node in pools.get(name, []) if resource else []:
             offered = (node.get("status", {}).get("allocatable") or {}).get(resource, "0")
@@ -96,7 +96,7 @@ def _find_differences(pool: str, members: list[Object]) -> Iterator[Finding]:
 def _find_missing_nodes(pools: dict[str, list[Object]], facts: Facts) -> Iterator[Finding]:
     if not facts.rendered:
         return
-    for name, pool in facts.rendered.loaded.fleet.pools.items():
+    for name, pool in facts.rendered.plan.declared.pools.items():
         wanted = len(pool.hosts) or pool.nodes or 1
         found = pools.get(name, [])
         is_known = all(_selectors(facts).get(name, []))
@@ -129,7 +129,7 @@ def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
     from rayhelm.planner.placement.feature_discovery import has_feature_discovery
 
     assert facts.rendered
-    fleet = facts.rendered.loaded.fleet
+    fleet = facts.rendered.plan.declared
     known, found = fleet.facts, {}
     for name, pool in fleet.pools.items():
         if pool.cluster != facts.region:
