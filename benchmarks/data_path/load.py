@@ -32,7 +32,7 @@ async def _measure(url: str, streams: int, seconds: float) -> dict[str, Any]:
     async def work() -> int:
         tokens = 0
         while time.monotonic() < deadline:
-            first, count = await _stream(str(address.hostname), int(address.port or 80))
+            first, count = await _stream(str(address.hostname), int(address.port or 80), address.path)
             firsts.append(first)
             tokens += count
         return tokens
@@ -41,7 +41,7 @@ async def _measure(url: str, streams: int, seconds: float) -> dict[str, Any]:
     return {"tokens": tokens, "seconds": time.monotonic() - begun, "first_s": sorted(firsts)}
 
 
-async def _stream(host: str, port: int) -> tuple[float, int]:
+async def _stream(host: str, port: int, path: str) -> tuple[float, int]:
     """Return the seconds to the first token, and the number of tokens."""
     body = json.dumps(
         {
@@ -53,7 +53,7 @@ async def _stream(host: str, port: int) -> tuple[float, int]:
         }
     ).encode()
     head = (
-        f"POST /chat/v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     # The first event has the role alone.

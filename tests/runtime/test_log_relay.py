@@ -104,10 +104,22 @@ def test_exception_of_a_request_is_reduced_to_type_and_frames(text: str) -> None
     assert "exc_text" not in found
 
 
-def test_exception_outside_of_requests_keeps_its_text() -> None:
-    assert (
-        read(serve_line(message="failed", exc_text="RuntimeError: no memory"))["exc_text"] == "RuntimeError: no memory"
-    )
+@pytest.mark.parametrize(
+    "file", ["serve/replica_chat_1.log", "serve/proxy_10.0.0.1.log", "controller_1.log/replica_1.log"]
+)
+def test_exception_without_a_request_id_is_reduced_too(file: str) -> None:
+    """A task that a request started logs without its id."""
+    line = serve_line(message="Task exception was never retrieved", exc_text=EXCEPTIONS["traceback"])
+    found = json.loads(format_line(line, file=file))
+    assert PROMPT not in str(found)
+    assert found["exception"] == "pydantic_core._pydantic_core.ValidationError"
+    assert "exc_text" not in found
+
+
+def test_exception_of_the_controller_keeps_its_text() -> None:
+    """It says why a replica does not start."""
+    line = serve_line(message="failed", exc_text="RuntimeError: no memory")
+    assert json.loads(format_line(line, file="serve/controller_12.log"))["exc_text"] == "RuntimeError: no memory"
 
 
 def test_files_that_appear_later_are_read_from_their_start(open_files: Open, folder: Path) -> None:

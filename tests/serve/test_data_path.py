@@ -1,117 +1,79 @@
 """`serve.dataPath`: the configuration of chart ray-service in real Ray Serve, with vLLM and a tiny model. What rayhelm
 promises of a request holds on each way, or the README of the chart says where it does not."""
 
-import json
 import os
+import re
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import count
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
-import httpx
+import anthropic
+import openai
 import psutil
 import pytest
 
-from charts.kit import chat, over, ray_service, serve_config
+from charts.kit import chat, over
+from gateway.kit import model, start_gateway, tenant
+from gateway.kit.process import GatewayProcess
 from rayhelm import processes
-from rayhelm.run.local.config import set_listen_address
-from rayhelm.run.local.data_path import read_data_path
-from rayhelm.run.local.serve import up
-from rayhelm.run.local.state import EndpointModel, EndpointState
+from rayhelm.run.local.state import EndpointState
 from rayhelm.run.standin.adapters import ADAPTERS, RANK, write_adapters
 from rayhelm.run.standin.checkpoint import write_checkpoint
+from serve.kit import MODEL, RELEASE, TIMEOUT, TINY, Served, serve
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
-MODEL, FAMILY, ADAPTER = "llama-8b", "LlamaForCausalLM", "sql"
-TIMEOUT = 900.0
-"""Seconds for a busy computer."""
-RELEASE = over(
-    chat(
-        revision="",
-        engine={
-            "maxModelLen": 2048,
-            "maxNumSeqs": 64,
-            "maxNumBatchedTokens": 2048,
-            "dtype": "float32",
-            "enforceEager": True,
-            "loadFormat": "dummy",
-            "extra": {"kv_cache_memory_bytes": 2**27},
-        },
-        accelerator={"kind": "cpu"},
-        workerGroups=[],
-        autoscaling={"targetOngoingRequests": 32, "maxReplicas": 1},
-    ),
-    {
-        "image": {"repository": "registry.example/ray-llm", "includesRayhelm": True},
-        "workerGroups": {"gpu": {"gpu": {"count": 0}}},
-        "weights": {"enabled": False},
-        "serve": {"logging": {"accessLog": True}},
-    },
-)
-
-
-@dataclass(frozen=True)
-class Served:
-    """A running Ray Serve."""
-
-    http: httpx.Client
-    metrics: httpx.Client
-    state: EndpointState
-    names: Iterator[str]
-
-    def send(self, path: str = "/v1/chat/completions", **body: Any) -> tuple[str, httpx.Response]:
-        """Return the id of the request, and the response."""
-        name = next(self.names)
-        headers = {"x-request-id": name, "x-rayhelm-tenant": "acme"}
-        content = {"model": MODEL, "messages": [{"role": "user", "content": "a"}], "max_tokens": 4, "ignore_eos": True}
-        return name, self.http.post(path, json={**content, **body}, headers=headers)
-
-    def engine_line(self, request_id: str) -> dict[str, Any] | None:
-        """The line of the engine's log for a request, when it is written."""
-        for file in self.state.session.glob("session_latest/logs/serve/*.log"):
-            for line in file.read_text(errors="replace").splitlines():
-                if "engine request ended" in line and (found := json.loads(line))["request_id"] == request_id:
-                    return dict(found)
-        return None
-
-    def series(self, name: str) -> list[str]:
-        return [line for line in self.metrics.get("/metrics").text.splitlines() if line.startswith(f"{name}{{")]
+FAMILY, ADAPTER = "LlamaForCausalLM", "sql"
+AUTOSCALING = {
+    "targetOngoingRequests": 2,
+    "maxReplicas": 2,
+    "upscaleDelaySeconds": 1,
+    "downscaleDelaySeconds": 1,
+    "lookBackPeriodSeconds": 11,
+}
 
 
 @pytest.fixture(scope="module", params=["HAProxy", "Direct"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    state, taken = EndpointState(tmp_path_factory.mktemp("state")), set[int]()
-    port = processes.find_free_port(taken)
-    model = write_checkpoint(FAMILY, state.stand_ins)
-    write_adapters(FAMILY, model)
-    lora = {"adapters": {ADAPTER: {"source": str(model / ADAPTERS / "0")}}, "slots": 1, "maxRank": RANK}
-    values = over(over(RELEASE, chat(source=str(model), lora=lora)), {"serve": {"dataPath": request.param}})
-    config = set_listen_address(serve_config(values), port)
-    with ExitStack() as stack:
-        stack.callback(state.clear)
-        stack.callback(processes.stop_run, state.run, grace=1)
-        models = [EndpointModel(model=MODEL, task="chat", prefix="/chat")]
-        path = read_data_path(ray_service(values))
-        endpoint = up(config, models, state, stand_in=True, share_imports=True, data_path=path)
-        http, metrics = (
-            stack.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=TIMEOUT))
-            for url in (f"{endpoint.serve_url}/chat", find_metrics(state))
-        )
-        yield Served(http, metrics, state, (f"request-{number}" for number in count()))
+    state = EndpointState(tmp_path_factory.mktemp("state"))
+    source = write_checkpoint(FAMILY, state.stand_ins)
+    write_adapters(FAMILY, source)
+    lora = {"adapters": {ADAPTER: {"source": str(source / ADAPTERS / "0")}}, "slots": 1, "maxRank": RANK}
+    model = over(TINY, {"source": str(source), "lora": lora, "autoscaling": AUTOSCALING})
+    own = {"serve": {"customApplications": {"echo": {"importPath": "echo_over_tls:app", "routePrefix": "/echo"}}}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "tls_app"))
+        with serve(over(over(RELEASE, own), chat(**model)), request.param, state) as served:
+            yield served
+
+
+PAGE = Path(__file__).parents[2] / "docs/tasks/call-a-model.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def gateway(served: Served) -> Iterator[GatewayProcess]:
+    """The gateway before it. Two tenants share the model, so it sets the salt of the prefix cache."""
+    ray: Any = SimpleNamespace(name="ray", port=served.http.base_url.port)
+    values = {
+        "tenants": {
+            "acme": tenant("acme", [MODEL], tokensPerMinute=10**9, maxOutputTokens={MODEL: 64}),
+            "search": tenant("search", [MODEL]),
+        },
+        "models": {MODEL: model(ray, route="/chat", dataPath=served.path, contextTokens=2048)},
+        "validation": {"enabled": True},
+    }
+    with start_gateway(values) as gateway:
+        yield gateway
 
 
 @pytest.fixture
-def path(served: Served, request: pytest.FixtureRequest) -> str:
-    return str(request.node.callspec.params["served"])
-
-
-def find_metrics(state: EndpointState) -> str:
-    """The address at which Ray exports metrics."""
-    words = [word for process in processes.list_members(state.run) for word in processes.read_command(process)]
-    return f"http://127.0.0.1:{words[words.index('--metrics-export-port') + 1]}"
+def path(served: Served) -> str:
+    return served.path
 
 
 def test_engine_logs_id_and_tenant_of_a_request(served: Served) -> None:
@@ -133,6 +95,11 @@ def test_tokens_count_for_the_tenant(served: Served) -> None:
 
 def test_adapter_answers_by_its_name(served: Served) -> None:
     assert served.send(model=ADAPTER)[1].raise_for_status().json()["model"] == ADAPTER
+
+
+def test_application_without_vllm_answers_below_its_path(served: Served) -> None:
+    url = f"http://127.0.0.1:{served.http.base_url.port}/echo/"
+    assert served.http.post(url, json={"a": 1}).raise_for_status().json()["body"] == {"a": 1}
 
 
 def test_unknown_model_is_not_found(served: Served, path: str) -> None:
@@ -167,9 +134,114 @@ def test_direct_path_has_further_routes_of_vllm(served: Served, path: str) -> No
     assert answers == [200 if path == "Direct" else 404] * 2
 
 
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_lines_of_the_page_call_the_model(
+    gateway: GatewayProcess, path: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"http://127.0.0.1:{gateway.port}"
+    for name, value in {"GATEWAY": url, "KEY": "acme-key", "MODEL": MODEL, "NO_PROXY": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    if number == 0 or path == "Direct":
+        exec(BLOCKS[number], {})
+        return
+    with pytest.raises((openai.NotFoundError, anthropic.NotFoundError), match="data path Direct"):
+        exec(BLOCKS[number], {})
+
+
+API = [
+    ("/v1/responses", {"input": "a", "max_output_tokens": 16}, ("input_tokens", "output_tokens")),
+    (
+        "/v1/messages",
+        {"messages": [{"role": "user", "content": "a"}], "max_tokens": 16},
+        ("input_tokens", "output_tokens"),
+    ),
+    ("/v1/completions", {"prompt": "a", "max_tokens": 16}, ("prompt_tokens", "completion_tokens")),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("url", "body", "names"), API)
+def test_gateway_counts_the_tokens_of_each_family(
+    served: Served, gateway: GatewayProcess, path: str, url: str, body: dict[str, Any], names: Any, stream: bool
+) -> None:
+    name = next(served.names)
+    more = {"stream": True} if stream else {}
+    answer = gateway.request(url, {"model": MODEL, **body, **more}, headers=[("x-request-id", name)])
+    if path != "Direct" and url != "/v1/completions":
+        assert (answer.status, answer.error["code"]) == (404, "operation_not_served")
+        return
+    assert answer.status == 200, answer.body
+    line = processes.wait_until(lambda: served.engine_line(name), what="the line of the engine", timeout=TIMEOUT)
+    assert line["tenant"] == "acme"
+    if not stream:
+        used = answer.json()["usage"]
+        assert sum(used[each] for each in names) == int(gateway.log_entry(name)["tokens"])
+    assert int(gateway.log_entry(name)["tokens"]) == line["prompt_tokens"] + line["generation_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "code"),
+    [
+        ("/v1/responses", {"input": "a", "previous_response_id": "resp_1"}, "state_not_supported"),
+        ("/v1/responses", {"input": "a", "max_output_tokens": 65}, "max_tokens_exceeded"),
+        ("/v1/messages", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 65}, "max_tokens_exceeded"),
+    ],
+)
+def test_bounds_hold_for_each_family(gateway: GatewayProcess, path: str, url: str, body: Any, code: str) -> None:
+    answer = gateway.request(url, {"model": MODEL, **body})
+    wanted = (400, code) if path == "Direct" else (404, "operation_not_served")
+    assert (answer.status, answer.error["code"]) == wanted
+
+
+def test_errors_of_the_gateway_are_those_of_both_clients(gateway: GatewayProcess) -> None:
+    url = f"http://127.0.0.1:{gateway.port}"
+    hello: Any = [{"role": "user", "content": "a"}]
+    messages = anthropic.Anthropic(base_url=url, api_key="wrong", max_retries=0)
+    with pytest.raises(anthropic.AuthenticationError, match="A valid API key is required") as found:
+        messages.messages.create(model=MODEL, max_tokens=1, messages=hello)
+    assert found.value.body["type"] == "error"
+    chats = openai.OpenAI(base_url=f"{url}/v1", api_key="acme-key", max_retries=0)
+    with pytest.raises(openai.NotFoundError, match="This model does not exist") as missing:
+        chats.chat.completions.create(model="other", messages=hello)
+    assert missing.value.code == "model_not_found"
+
+
+def test_tokenize_needs_the_direct_path(served: Served, gateway: GatewayProcess, path: str) -> None:
+    """Ray's ingress has the route, and answers 400: vLLM renamed what it reads."""
+    assert served.send("/tokenize", prompt="abc")[1].status_code == (200 if path == "Direct" else 400)
+    answer = gateway.request("/tokenize", {"model": MODEL, "prompt": "abc"})
+    assert answer.status == (200 if path == "Direct" else 404)
+    if path == "Direct":
+        tokens = answer.json()["tokens"]
+        assert gateway.request("/detokenize", {"model": MODEL, "tokens": tokens}).json() == {"prompt": "abc"}
+
+
+def test_replicas_are_added_and_removed_without_broken_streams(served: Served) -> None:
+    """A stream is sent again as soon as it ends, so one is running while the second replica stops."""
+    is_loaded, is_over, ends = Event(), Event(), list[str]()
+
+    def stream(until: Event) -> None:
+        while not until.is_set():
+            text = served.send(stream=True, max_tokens=400)[1].raise_for_status().text
+            ends.append(text.rstrip().rsplit("\n", 1)[-1])
+
+    with ThreadPoolExecutor(8) as pool:
+        streams = [pool.submit(stream, is_over), *(pool.submit(stream, is_loaded) for _ in range(7))]
+        try:
+            processes.wait_until(lambda: served.count_replicas() == 2 or None, what="two replicas", timeout=TIMEOUT)
+            is_loaded.set()
+            processes.wait_until(lambda: served.count_replicas() == 1 or None, what="one replica", timeout=TIMEOUT)
+        finally:
+            is_loaded.set()
+            is_over.set()
+        for each in streams:
+            each.result()
+    assert set(ends) == {"data: [DONE]"}
+
+
 def test_broken_engine_ends_a_stream_with_an_error(served: Served) -> None:
-    """The last test: Serve starts another replica afterwards."""
-    body = {"model": MODEL, "prompt": "a", "max_tokens": 2000, "ignore_eos": True, "stream": True, "n": 32}
+    """The last test: Serve starts another replica afterwards. So many answers do not end before a busy client reads."""
+    body = {"model": MODEL, "prompt": "a", "max_tokens": 2000, "ignore_eos": True, "stream": True, "n": 256}
     (engine,) = (each for each in processes.list_members(served.state.run) if is_engine(each))
     text = ""
     with served.http.stream("POST", "/v1/completions", json=body) as answer:

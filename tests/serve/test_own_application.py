@@ -62,7 +62,10 @@ def test_fleet_of_the_page_names_module_deployment_and_paths(folder: Path) -> No
 
 def test_fleet_of_the_page_passes_lint_beside_its_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    assert check_fleet(folder / "fleet.yaml", ask_ray=True).problems == []
+    imported, read = (check_fleet(folder / "fleet.yaml", ask_ray=ask_ray) for ask_ray in (True, False))
+    assert imported.problems == read.problems == []
+    (skipped,) = {each.what for each in read.not_checked} - {each.what for each in imported.not_checked}
+    assert "`similarity:build_app` was not imported" in skipped
 
 
 def test_lint_refuses_a_module_that_cannot_be_imported(folder: Path) -> None:

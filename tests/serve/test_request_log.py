@@ -77,6 +77,16 @@ def test_header_that_is_no_tenant_is_ignored(serve_log: io.StringIO, tenant: byt
     assert "tenant" not in found
 
 
+@pytest.mark.parametrize("later", [["other"], ["other", "apps"], ["other", "other"]])
+def test_lines_have_no_tenant_when_several_use_one_id(serve_log: io.StringIO, later: list[str]) -> None:
+    for tenant in ("apps", *later):
+        remember_tenant("r-1", tenant)
+    enter_request("r-1")
+    logging.getLogger("ray.serve").info("of one of them")
+    (found,) = lines(serve_log)
+    assert "tenant" not in found
+
+
 def test_request_without_an_id_has_no_tenant(serve_log: io.StringIO) -> None:
     send([(b"x-rayhelm-tenant", b"apps")])
     (found,) = lines(serve_log)

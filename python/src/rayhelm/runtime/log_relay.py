@@ -5,8 +5,9 @@ that `kubectl logs` and the log agent of the node read all of them. It imports o
 image with Ray must be able to run it.
 
 A line of JSON keeps its fields; `time` and `level` have one form. Another line becomes `message`. `file` is the path
-below the folder. The lines of a file stay in order. An exception of a request is reduced to its type and its frames,
-because messages of exceptions quote the request: those of pydantic contain the prompt.
+below the folder. The lines of a file stay in order. An exception is reduced to its type and its frames, because
+messages of exceptions quote the request: those of pydantic contain the prompt. Exceptions of Serve's controller keep
+their text, because no request reaches it.
 """
 
 import json
@@ -41,6 +42,9 @@ _DROPPED = {
     *("filename", "lineno", "process", "log_to_stderr", "task_name", "task_func_name", "actor_id"),
 }
 """Fields of Ray's formatter: those that `time` and `level` replace, and those that are of no use in a search."""
+_CONTROLLER = re.compile(r"(^|/)controller_[^/]*$")
+"""Files of Serve's controller: their exceptions say why a replica does not start. A task of a replica or of the proxy
+logs exceptions of requests without a request id."""
 _FRAME = re.compile(r'File "([\w./@+-]+)", line (\d+), in ([\w<>.]+)')
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeout)\b")
 
@@ -131,7 +135,7 @@ def format_line(line: bytes, *, file: str, is_cut: bool = False, now: float | No
     text = _PREFIX.sub(b"", line).strip().decode(errors="replace")
     record = _read_record(text)
     kept = {key: value for key, value in record.items() if key not in _DROPPED}
-    if "exc_text" in kept and kept.get("request_id"):
+    if "exc_text" in kept and not _CONTROLLER.search(file):
         kept |= _summarize_exception(str(kept.pop("exc_text")))
     head = {"time": _format_time(record.get("timestamp_ns"), now)}
     if level := record.get("levelname"):

@@ -2,7 +2,8 @@
 
 Serve's own lines have the id of the request, which the gateway sets, and not its tenant. The gateway sends the tenant
 as a header. A proxy sees the header, and the engine of a replica gets it from the ingress; both call `remember_tenant`.
-From then on, each line that this process logs for the request has `tenant`.
+From then on, each line that this process logs for the request has `tenant`. Clients choose ids, so tenants can use the
+same one: its lines have no tenant, because it could be the wrong one.
 """
 
 import logging
@@ -25,6 +26,8 @@ MAX_REQUESTS = 8192
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _REQUEST_ID = b"x-request-id"
 
+_SEVERAL = ""
+"""In place of a tenant, for an id that several tenants use."""
 _tenants: OrderedDict[str, str] = OrderedDict()
 
 
@@ -48,7 +51,7 @@ def remember_tenant(request_id: str, tenant: str) -> None:
     """Add the tenant to the log lines of a request in this process. A tenant that cannot be one is ignored."""
     if not request_id or not _NAME.fullmatch(tenant):
         return
-    _tenants[request_id] = tenant
+    _tenants[request_id] = tenant if _tenants.get(request_id, tenant) == tenant else _SEVERAL
     _tenants.move_to_end(request_id)
     while len(_tenants) > MAX_REQUESTS:
         _tenants.popitem(last=False)
