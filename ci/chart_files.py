@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -18,14 +18,13 @@ from rayhelm.deploy.charts.shape import default_of, entry_paths
 from rayhelm.deploy.network import load_chart_flows
 from rayhelm.deploy.network.table import format_flows_table
 from rayhelm.deploy.values.ray_service.engine import list_refused_arguments
-from rayhelm.facts.renamed import Renamed, renamed
 from rayhelm.facts.scaling import as_chart_data
 from rayhelm.facts.tasks import gateway_data, ray_service_data
 from rayhelm.observe.chart_queries import as_gateway_queries, as_platform_queries
 from rayhelm.observe.rules.chart_data import as_rules_data
 from rayhelm.runtime import bucket_download, log_relay
 
-__all__ = ["BEGIN", "generated", "stale"]
+__all__ = ["BEGIN", "generated", "smallest_values", "stale"]
 
 DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("argocd", "kinds"): load_allowed_kinds,
@@ -45,15 +44,13 @@ BEGIN = "<!-- values: generated -->\n"
 """Line of a README before the table of all values."""
 
 
-def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Path, str]:
-    """Return the text of each generated file by its path. `old_keys` replaces the chart's own table of renamed keys."""
+def generated(chart: str) -> dict[Path, str]:
+    """Return the text of each generated file by its path."""
     model, folder = CHARTS[chart], Path(chart)
-    old_keys = renamed(chart) if old_keys is None else old_keys
     readme = folder / "README.md"
     return {
-        folder / "values.yaml": values_yaml(model),
-        folder / "values.schema.json": _format_json(values_schema(model, chart, old_keys)),
-        folder / "files/renamed.json": _format_json([row.model_dump(exclude_defaults=True) for row in old_keys]),
+        folder / "values.yaml": values_yaml(model, chart, smallest_values(chart)),
+        folder / "values.schema.json": _format_json(values_schema(model, chart)),
         folder / "files/defaults.json": _format_json(_list_defaults(model)),
         folder / "files/rules.json": _format_json(_list_rules(chart)),
         **_copy_shared_templates(chart),
@@ -63,6 +60,12 @@ def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Pat
         **(_copy_programs(folder) if chart == "ray-service" else {}),
         **({folder / "files/argocd-cm.yaml": build_health_config()} if chart == "argocd" else {}),
     }
+
+
+def smallest_values(chart: str) -> str:
+    """Return the example of the README, with which values.yaml begins."""
+    _, _, rest = (charts_dir() / chart / "README.md").read_text().partition("## The smallest values\n\n```yaml\n")
+    return rest.partition("```")[0]
 
 
 def stale(chart: str) -> list[Path]:
@@ -100,7 +103,11 @@ def _list_defaults(model: type[BaseModel]) -> list[dict[str, object]]:
 def _list_rules(chart: str) -> dict[str, object]:
     """Return the messages of the rules by id; the templates in `validate/` have only the conditions."""
     fields = {"key", "message", "fix", "since", "until"}
-    return {name: rule.model_dump(include=fields) for name, rule in rules(chart).items() if "chart" in rule.layers}
+    said = {name: rule for name, rule in rules(chart).items() if "chart" in rule.layers}
+    return {
+        name: {**rule.model_dump(include=fields), **({"ends": True} if rule.ends else {})}
+        for name, rule in said.items()
+    }
 
 
 def _copy_programs(folder: Path) -> dict[Path, str]:

@@ -9,7 +9,6 @@ of the record are written.
 
 import ast
 import dataclasses
-import json
 import os
 import sys
 import types
@@ -17,6 +16,8 @@ from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from installed_schema import write_or_compare
 
 FOLDER = Path(__file__).parents[1] / "python/src/rayhelm/data/engine_arguments"
 Schema = dict[str, Any]
@@ -202,15 +203,8 @@ def main(check: bool) -> int:
     """Write the file, or compare it. Returns the exit code."""
     found = describe_arguments()
     path = FOLDER / f"vllm-{found['version']}.json"
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    if not check:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        return 0
-    if path.is_file() and path.read_text() == text:
-        return 0
-    print(f"{path}: not the arguments of the installed vLLM {found['version']}; run ci/engine_arguments.py")
-    return 1
+    what = f"the arguments of the installed vLLM {found['version']}; run ci/engine_arguments.py"
+    return write_or_compare(path, found, what, check=check)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the example values of chart quickstart from the reference fleet single-gpu, or check that they are current.
+"""Write the example values of chart quickstart from fleet files, or check that they are current.
 
 python ci/quickstart.py [--check]
 """
@@ -10,22 +10,28 @@ from typing import Any
 
 import yaml
 
+from rayhelm.deploy.render.files import render_fleet
+from rayhelm.deploy.render.releases import Release
+from rayhelm.deploy.values.emit import dump_yaml
+
 ROOT = Path(__file__).resolve().parents[1]
-FLEET = ROOT / "values/single-gpu"
 CHART = ROOT / "charts/quickstart"
-HEADER = "# Generated from values/single-gpu. Do not edit: `make generate` writes it.\n"
+HEADER = "# Generated from {fleet}. Do not edit: `make generate` writes it.\n"
 BEGIN, END = "<!-- example: generated -->\n```yaml\n", "```\n<!-- end of the example -->\n"
+PAGE, README = "llama-8b", "qwen3-4b"
+"""Models of the examples: of the chart's page, and of the three commands of the README."""
+FLEETS = {PAGE: ROOT / "values/single-gpu/fleet.yaml", README: ROOT / "ci/quickstart.yaml"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the example and its copy in the README, or with --check return 1 if one is not current."""
-    example = yaml.safe_dump(_build_values(), sort_keys=False, width=120)
-    readme = (CHART / "README.md").read_text()
-    before, rest = readme.split(BEGIN)
-    texts = {
-        CHART / "examples/llama-8b.yaml": HEADER + example,
-        CHART / "README.md": before + BEGIN + example + END + rest.split(END)[1],
-    }
+    """Write the examples and the copy in the chart's README, or with --check return 1 if one is not current."""
+    examples = {model: yaml.safe_dump(_build_values(FLEETS[model]), sort_keys=False, width=120) for model in FLEETS}
+    page = (CHART / "README.md").read_text()
+    before, rest = page.split(BEGIN)
+    texts = {CHART / "README.md": before + BEGIN + examples[PAGE] + END + rest.split(END)[1]}
+    for model, text in examples.items():
+        header = HEADER.format(fleet=FLEETS[model].relative_to(ROOT))
+        texts[CHART / f"examples/{model}.yaml"] = header + text
     stale = [path for path, text in texts.items() if not path.is_file() or path.read_text() != text]
     if "--check" not in arguments:
         for path in stale:
@@ -37,11 +43,11 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if stale else 0
 
 
-def _build_values() -> dict[str, Any]:
+def _build_values(fleet: Path) -> dict[str, Any]:
     """Return the values of both releases, for one namespace and a cluster without chart platform."""
-    (service_file,) = FLEET.glob("ray-service/*.yaml")
-    service, gateway = _read_values(service_file), _read_values(FLEET / "gateway/gateway.yaml")
-    service["nameOverride"], gateway["nameOverride"] = service_file.stem, "gateway"
+    rendered = {release.chart: release for release in render_fleet(fleet).releases}
+    service, gateway = (_to_dict(rendered[chart]) for chart in ("ray-service", "gateway"))
+    service["nameOverride"], gateway["nameOverride"] = rendered["ray-service"].name, "gateway"
     # The priority classes are in chart platform.
     for part in (service["head"], *service["workerGroups"].values(), gateway):
         del part["priorityClassName"]
@@ -60,8 +66,8 @@ def _build_values() -> dict[str, Any]:
     }
 
 
-def _read_values(path: Path) -> dict[str, Any]:
-    values: dict[str, Any] = yaml.safe_load(path.read_text())
+def _to_dict(release: Release) -> dict[str, Any]:
+    values: dict[str, Any] = yaml.safe_load(dump_yaml(release.values, release.about))
     return values
 
 

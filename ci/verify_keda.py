@@ -6,12 +6,7 @@ renders, the pinned modules, and the test. `make verify-keda` builds KEDA and ru
 
 import hashlib
 import json
-import platform
-import subprocess
 import sys
-import tempfile
-import time
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import yaml
@@ -41,30 +36,11 @@ def compute_digest() -> str:
 
 def main() -> int:
     """Run the test, and write the result if no test failed or was skipped."""
-    from testbed.tools import find
+    from verify_test import write_result
 
-    before = time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
-        report = Path(name) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", f"--junit-xml={report}", str(TEST)]
-        ended = subprocess.run(command, cwd=ROOT, check=False)
-        cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
-    outcomes = {str(case.get("name")): "passed" if len(case) == 0 else case[0].tag for case in cases}
-    if ended.returncode or not outcomes or set(outcomes.values()) != {"passed"}:
-        print(f"not written: {outcomes or 'no test ran'}", file=sys.stderr)
-        return ended.returncode or 1
-    programs = ("keda-operator", "keda-adapter", "kube-apiserver", "prometheus")
-    result = {
-        "inputs": compute_digest(),
-        "versions": {each: find.found(each).version for each in programs},
-        "seconds": round(time.monotonic() - before),
-        "computer": f"{platform.machine()}, Python {platform.python_version()}",
-        "tests": outcomes,
-    }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"written: {RESULT.relative_to(ROOT)}")
-    return 0
+    return write_result(
+        TEST, RESULT, compute_digest(), ("keda-operator", "keda-adapter", "kube-apiserver", "prometheus")
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ name=${KIND_NAME:-kind}  # of the testbed: other clusters can run beside it
 cluster=rayhelm-$name
 state=$PWD/.state/kind/$name
 kubeconfig=$state/kubeconfig
-kind=${KIND:-kind}
+kind=${KIND:-$(command -v kind || echo ".tools/go/kind/$(<ci/kind/version)/kind")}
 
 lacks=()
 
@@ -17,12 +17,12 @@ check_host() {
     pinned=$(<ci/kind/version)
     [ -x .venv/bin/python ] && [ -x .tools/bin/kubectl ] || lack "the set-up of this checkout" "make setup"
     if ! command -v docker >/dev/null; then
-        lack "Docker" "docs.docker.com/engine/install"
+        lack "Docker" "docs.docker.com/engine/install; or ci/kind/docker run ci/kind/up, after apt-get install docker.io iptables"
     elif ! timeout 60 docker info >/dev/null 2>&1; then
         lack "a Docker daemon that answers \`docker info\`" "start it, or let this user reach its socket"
     fi
     command -v "$kind" >/dev/null ||
-        lack "kind $pinned" "go install sigs.k8s.io/kind@v$pinned, and KIND=path where it is not on PATH"
+        lack "kind $pinned" "PYTHONPATH=. .venv/bin/python -m testbed.tools --group kind; or KIND=path where it is not on PATH"
     if [ "${#lacks[@]}" -gt 0 ]; then
         echo "error: kind needs from this computer:" >&2
         printf '  - %s\n' "${lacks[@]}" >&2
