@@ -6,7 +6,8 @@ RayhelmError
  └─ MissingError   3   a tool, package, cluster or machine feature is missing; says how to get it
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ __all__ = [
     "RayhelmError",
     "Rewrite",
     "UsageError",
+    "attempt",
+    "each_problem",
     "run_all",
 ]
 
@@ -28,7 +31,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A value that is made from what the input has at `place`."""
+    """A value that is made from what the input has at `place`: None if it has nothing there."""
 
     place: tuple[str | int, ...]
     change: Callable[[Any], Any]
@@ -107,12 +110,14 @@ class Fix:
         """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
         above = self._above
         near = (path, path.rpartition(".")[0])
-        if self.command or self.is_removal or not above or not path or path in (self.path, self.replaces):
+        if self.command or self.is_removal or not above or not path or path == self.path or above in near:
             return str(self)
-        if above in near:
-            return str(self)
+        steps = self.steps[:-1] or [step.partition("[")[0] for step in above.split(".")]
+        if self.replaces == path:  # a key below one beside it, or one of another part
+            beside = near[1].count(".") + 1
+            steps = steps[beside:] if above.startswith(f"{near[1]}.") and not self.steps else []
         lines = str(self)
-        for step in reversed(self.steps[:-1] or [step.partition("[")[0] for step in above.split(".")]):
+        for step in reversed(steps):
             lines = f"{step}:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
         return lines
 
@@ -233,6 +238,26 @@ class Diagnostics:
         """Raise FleetError if there are problems."""
         if self.problems:
             raise FleetError(self.problems)
+
+
+def collect(step: Callable[[], Value]) -> tuple[Value | None, Sequence[Problem]]:
+    """Run a step, and return its result, or None and the problems for which it raised FleetError."""
+    found = Diagnostics()
+    return found.run(step), found.problems
+
+
+def attempt(step: Callable[[], Value]) -> Value | None:
+    """Run a step, and return its result; None if it raised FleetError, whose problems no one needs."""
+    return Diagnostics().run(step)
+
+
+@contextmanager
+def each_problem(change: Callable[[Problem], Problem]) -> Iterator[None]:
+    """Change the problems of a FleetError of the block: what calls it knows the path, or a better fix."""
+    try:
+        yield
+    except FleetError as error:
+        raise FleetError([change(problem) for problem in error.problems]) from None
 
 
 def run_all(steps: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:

@@ -1,4 +1,4 @@
-"""The command `rayhelm`. One file per command; heavy imports stay inside the functions that need them."""
+"""The command `rayhelm`. One file per command, imported when it is asked for."""
 
 from rayhelm.cli.app import main
 

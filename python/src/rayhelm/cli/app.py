@@ -1,51 +1,96 @@
 """The app: its commands, and the message and exit code of each failure."""
 
+import ast
 import errno
 import gc
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
-from rayhelm.cli import (
-    bench,
-    catalog,
-    charts,
-    cost,
-    dashboards,
-    diff,
-    discover,
-    doctor,
-    down,
-    estimate,
-    fit,
-    fleet_commands,
-    images,
-    init,
-    probe,
-    rehearse,
-    render,
-    rules,
-    schema_commands,
-    traffic,
-    up,
-)
 from rayhelm.cli.output import Format, format_of
 from rayhelm.cli.printable import escape_output
 from rayhelm.errors import FleetError, MissingError, RayhelmError
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
 
 _WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
 """UsageError of click, which typer bundles under changing names."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
+COMMANDS = {
+    "init": "init",
+    "plan": "plan",
+    "fit": "fit",
+    "estimate": "estimate",
+    "cost": "cost",
+    "discover": "discover",
+    "probe": "probe",
+    "traffic": "traffic",
+    "bench": "bench",
+    "render": "render",
+    "images": "images",
+    "diff": "diff",
+    "lint": "lint",
+    "promote": "promote",
+    "up": "up",
+    "down": "down",
+    "rehearse": "rehearse",
+    "doctor": "doctor",
+    "catalog": "catalog",
+    "charts": "charts",
+    "dashboards": "dashboards",
+    "rules": "rules",
+    "schema": "schema_commands",
+    "explain": "schema_commands",
+}
+"""The module of each command, which is imported when the command is asked for: many are slow to import."""
+
+
+class _Lazy(Mapping[str, Any]):
+    """The commands, each loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"rayhelm.cli.{COMMANDS[name]}")
+        info = CommandInfo(name, callback=getattr(module, f"{name}_command"))
+        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
 
 class _Commands(TyperGroup):
     """Reports failures while the parsed options are known."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = cast(Any, _Lazy())
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._read_helps()
+        super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        self._read_helps()
+        return super().shell_complete(ctx, incomplete)
+
+    def _read_helps(self) -> None:
+        """A list of commands needs their docstrings only: reading them takes a tenth of what importing them takes."""
+        self.commands = {name: TyperCommand(name, help=_read_help(name)) for name in COMMANDS}
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -65,6 +110,12 @@ class _Commands(TyperGroup):
             _discard_output()
             print(f"rayhelm: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(MissingError.exit_code) from None
+
+
+def _read_help(name: str) -> str | None:
+    tree = ast.parse(files("rayhelm.cli").joinpath(f"{COMMANDS[name]}.py").read_text(encoding="utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return next(ast.get_docstring(each) for each in functions if each.name == f"{name}_command")
 
 
 app = typer.Typer(
@@ -109,16 +160,11 @@ def _run() -> Any:
 
 
 def _describe_plainly(error: Any) -> None:
-    """Name the choices of a wrong value, and the new name of an option that was renamed."""
-    from rayhelm.cli.renamed_options import new_option
+    """Name the choices of a wrong value."""
     from rayhelm.cli.wrong_usage import describe_argument
-    from rayhelm.fleet.renamed import describe_renamed
 
     if message := describe_argument(error):
         error.message = message
-    old = getattr(error, "option_name", None)
-    if old and error.ctx and (new := new_option(error.ctx.info_name, old)):
-        error.message, error.possibilities = describe_renamed(old, new), None
 
 
 def _discard_output() -> None:
@@ -155,28 +201,3 @@ def _version(wanted: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None: ...
-
-
-app.command("init")(init.init_command)
-app.command("plan")(fleet_commands.plan_command)
-app.command("fit")(fit.fit_command)
-app.command("estimate")(estimate.estimate_command)
-app.command("cost")(cost.cost_command)
-app.command("discover")(discover.discover_command)
-app.command("probe")(probe.probe_command)
-app.command("traffic")(traffic.traffic_command)
-app.command("bench")(bench.bench_command)
-app.command("render")(render.render_command)
-app.command("images")(images.images_command)
-app.command("diff")(diff.diff_command)
-app.command("lint")(fleet_commands.lint_command)
-app.command("up")(up.up_command)
-app.command("down")(down.down_command)
-app.command("rehearse")(rehearse.rehearse_command)
-app.command("doctor")(doctor.doctor_command)
-app.command("catalog")(catalog.catalog_command)
-app.command("charts")(charts.charts_command)
-app.command("dashboards")(dashboards.dashboards_command)
-app.command("rules")(rules.rules_command)
-app.command("schema")(schema_commands.schema_command)
-app.command("explain")(schema_commands.explain_command)

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import typer
 
+from rayhelm.errors import UsageError
+
 __all__ = ["Asker"]
 
 Value = TypeVar("Value")
@@ -23,8 +25,6 @@ class Asker:
         self, flag: str, given: Value | None, question: str, default: Value | None, check: Callable[[str], Value]
     ) -> Value:
         """Return the checked answer. A wrong flag is a usage error, a wrong answer is asked again."""
-        from rayhelm.errors import UsageError
-
         if given is not None or self.takes_defaults:
             answer = default if given is None else given
             if answer is None:

@@ -1,20 +1,31 @@
 """`rayhelm bench`: the speed of a live endpoint, beside the plan."""
 
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
+from rayhelm.cli.bench_table import build_bench_table
+from rayhelm.cli.files import check_writable, write_file
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
+from rayhelm.cli.up import open_state
 from rayhelm.errors import FleetError, Problem, UsageError
+from rayhelm.fleet.find_file import find_fleet_file
+from rayhelm.fleet.load import load_fleet
+from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.fleet.sources import find_source_kind
 from rayhelm.fleet.web_url import split_web_url
-
-if TYPE_CHECKING:
-    from rayhelm.fleet.models import ModelSpec
-    from rayhelm.live.bench.compare import LoadComparison
-    from rayhelm.live.bench.load import BenchLoad
-    from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.live.bench.compare import LoadComparison, build_measurement, choose_concurrency, compare, merge_models
+from rayhelm.live.bench.endpoint import check_endpoint
+from rayhelm.live.bench.load import BenchLoad, check_vllm, open_client
+from rayhelm.live.probe.store import format_measurements, read_file
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.planner import plan_fleet
 
 __all__ = ["bench_command"]
 
@@ -66,15 +77,6 @@ def bench_command(
     Prompts are random tokens, so that no prefix is cached. With `-o` the next plan uses the figures: `measurements:
     FILE` in the fleet file. Ends with 1 if a request failed, and with 3 without vLLM.
     """
-    from rayhelm.cli.files import check_writable
-    from rayhelm.fleet.find_file import find_fleet_file
-    from rayhelm.fleet.load import load_fleet
-    from rayhelm.live.bench.compare import choose_concurrency, compare
-    from rayhelm.live.bench.endpoint import check_endpoint
-    from rayhelm.live.bench.load import BenchLoad, check_vllm, open_client
-    from rayhelm.live.probe.store import read_file
-    from rayhelm.planner.planner import plan_fleet
-
     _check_url(url)
     key = _read_key(key_file)
     if output:
@@ -83,7 +85,7 @@ def bench_command(
     loaded = load_fleet(find_fleet_file(fleet))
     plan = plan_fleet(loaded)
     name = _choose_model(plan, model)
-    chosen, traffic = plan.models[name], loaded.fleet.models[name].traffic
+    chosen, traffic = plan.models[name], plan.declared.models[name].traffic
     if output:
         _refuse_mixture(plan, name)
         _refuse_roles(plan, name)
@@ -113,7 +115,7 @@ def bench_command(
     if found or not ended:
         _show(found, name, chosen, format)
     if output and any(each.result.tpot_s for each in found):
-        _write(output, found, plan, name, loaded.fleet.models[name], replicas or chosen.replicas)
+        _write(output, found, plan, name, plan.declared.models[name], replicas or chosen.replicas)
     if ended:
         raise ended
     if output and not any(each.result.tpot_s for each in found):
@@ -122,10 +124,8 @@ def bench_command(
         raise typer.Exit(FleetError.exit_code)
 
 
-def _check_tokenizer(tokenizer: str, chosen: "ModelPlan") -> None:
+def _check_tokenizer(tokenizer: str, chosen: ModelPlan) -> None:
     """The load generator reads a tokenizer from a hub or a folder."""
-    from rayhelm.fleet.sources import find_source_kind
-
     if not tokenizer and find_source_kind(chosen.source) not in ("hub", "path"):
         raise UsageError(
             f"the load generator does not read a tokenizer from {chosen.source}; give a folder with its files, or the"
@@ -153,9 +153,7 @@ def _read_key(path: Path | None) -> str:
     return key
 
 
-def _choose_model(plan: "Plan", wanted: str) -> str:
-    from rayhelm.fleet.nearest import did_you_mean
-
+def _choose_model(plan: Plan, wanted: str) -> str:
     chats = [name for name, each in plan.models.items() if each.task == "chat"]
     if wanted and wanted not in plan.models:
         raise UsageError(f"--model `{wanted}` is not in the fleet file; {did_you_mean(wanted, plan.models)}")
@@ -171,7 +169,7 @@ def _choose_model(plan: "Plan", wanted: str) -> str:
     raise UsageError(f"--model is missing; one of: {', '.join(chats)}")
 
 
-def _refuse_roles(plan: "Plan", name: str) -> None:
+def _refuse_roles(plan: Plan, name: str) -> None:
     if plan.models[name].prefill_decode:
         raise UsageError(
             f"`{name}` computes prompts and answers on different replicas, and a measurement has the speed of replicas"
@@ -179,7 +177,7 @@ def _refuse_roles(plan: "Plan", name: str) -> None:
         )
 
 
-def _refuse_mixture(plan: "Plan", name: str) -> None:
+def _refuse_mixture(plan: Plan, name: str) -> None:
     served = plan.models[name].served_as
     others = [other for other, each in plan.models.items() if each.served_as == served and other != name]
     if others:
@@ -191,14 +189,12 @@ def _refuse_mixture(plan: "Plan", name: str) -> None:
 
 def _refuse_stand_in(url: str) -> None:
     """A tiny model on the CPU says nothing about a GPU."""
-    from rayhelm.cli.up import open_state
-
     endpoint = open_state(None).read()
     if endpoint and endpoint.stand_in and urlsplit(endpoint.url).netloc == urlsplit(url).netloc:
         raise UsageError(f"{url} is an endpoint of `rayhelm up` with tiny models: no plan can use its figures")
 
 
-def _check_context(prompt: int, answer: int, plan: "ModelPlan") -> None:
+def _check_context(prompt: int, answer: int, plan: ModelPlan) -> None:
     if prompt + answer > plan.max_model_len:
         raise UsageError(
             f"{prompt} input and {answer} output tokens are more than max_model_len {plan.max_model_len}; give fewer"
@@ -206,14 +202,11 @@ def _check_context(prompt: int, answer: int, plan: "ModelPlan") -> None:
         )
 
 
-def _describe(load: "BenchLoad") -> str:
+def _describe(load: BenchLoad) -> str:
     return f"{load.requests} requests, {load.concurrency} in flight"
 
 
-def _show(found: "list[LoadComparison]", name: str, plan: "ModelPlan", format: Format) -> None:
-    import json
-    from dataclasses import asdict
-
+def _show(found: list[LoadComparison], name: str, plan: ModelPlan, format: Format) -> None:
     if format is Format.json:
         loads = [
             asdict(each.result)
@@ -222,8 +215,6 @@ def _show(found: "list[LoadComparison]", name: str, plan: "ModelPlan", format: F
         ]
         print(json.dumps({"model": name, "served_as": plan.served_as, "loads": loads}, indent=2))
         return
-    from rayhelm.cli.bench_table import build_bench_table
-
     console().print(build_bench_table(found, name))
     for each in found:
         for reason, count in each.result.errors.items():
@@ -232,15 +223,7 @@ def _show(found: "list[LoadComparison]", name: str, plan: "ModelPlan", format: F
             warn(f"{_describe(each.result.load)}: no estimate: {each.why_not}")
 
 
-def _write(
-    output: Path, found: "list[LoadComparison]", plan: "Plan", name: str, spec: "ModelSpec", replicas: int
-) -> None:
-    from datetime import UTC, datetime
-
-    from rayhelm.cli.files import write_file
-    from rayhelm.live.bench.compare import build_measurement, merge_models
-    from rayhelm.live.probe.store import format_measurements, read_file
-
+def _write(output: Path, found: list[LoadComparison], plan: Plan, name: str, spec: ModelSpec, replicas: int) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     rows = [
         build_measurement(each.result, plan.models[name], spec, replicas, plan.vllm_version, now)

@@ -1,23 +1,18 @@
 """The table of `rayhelm bench`."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from rayhelm.live.bench.compare import LoadComparison, place
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from rayhelm.planner.speed.estimate import Interval
+from rayhelm.planner.speed.estimate import Interval
 
 __all__ = ["build_bench_table"]
 
 
-def build_bench_table(found: Iterable[LoadComparison], name: str) -> "Table":
+def build_bench_table(found: Iterable[LoadComparison], name: str) -> Table:
     """Return a row for each figure of each load."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"model {name}", title_justify="left")
     for column in ("in flight", "requests", "figure", "measured", "90th percentile", "estimate", "90 % interval", ""):
         table.add_column(column, overflow="fold", justify="right" if column in ("in flight", "requests") else "left")
@@ -44,7 +39,7 @@ def _list_figures(each: LoadComparison) -> Iterator[tuple[str, ...]]:
     yield "output tokens per second", f"{rate:,.0f}", "", *_compare(rate, planned, is_time=False)
 
 
-def _compare(value: float, interval: "Interval | None", *, is_time: bool) -> tuple[str, str, str]:
+def _compare(value: float, interval: Interval | None, *, is_time: bool) -> tuple[str, str, str]:
     if interval is None:
         return "-", "-", ""
     text = _time if is_time else "{:,.0f}".format

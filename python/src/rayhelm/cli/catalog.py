@@ -1,18 +1,28 @@
 """`rayhelm catalog`: the GPUs, MIG profiles, models and networks that fleets can name, and models that vLLM builds."""
 
 import enum
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, get_args
 
 import typer
+import yaml
+from rich.table import Table
+from rich.text import Text
 
+from rayhelm.cli.files import write_file
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rayhelm.facts.closed import Closed
+from rayhelm.facts import load_catalog
+from rayhelm.facts.closed import Closed
+from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.mig import MigTable
+from rayhelm.facts.model import Checkpoint
+from rayhelm.facts.network import NetworkKind
+from rayhelm.facts.tasks import Task
+from rayhelm.facts.tensors import count_weights
+from rayhelm.run.local.model_record import build_record
 
 __all__ = ["catalog_command"]
 
@@ -58,10 +68,6 @@ def catalog_command(
     `add CONFIG` builds the model of a config.json with vLLM, which has to be installed, and writes its data file. Name
     the file as `architecture` of the model in the fleet file, or as `--config` of `rayhelm fit` and `estimate`.
     """
-    import json
-
-    from rayhelm.facts import load_catalog
-
     if what is CatalogKind.add:
         _add(config, tp or list(_SIZES), output, name, context, task or "chat", format)
         return
@@ -77,9 +83,26 @@ def catalog_command(
     list_entries, make_rows = listings[what]
     entries = list_entries()
     if format is Format.json:
-        print(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
+        print(json.dumps([_describe(entry) for entry in entries], indent=2))
         return
     _print_table(make_rows(entries))
+    if what is CatalogKind.gpus:
+        _print_limits(entries)
+
+
+def _describe(entry: Closed) -> dict[str, object]:
+    limit = {"limit": entry.limit} if isinstance(entry, GpuKind) else {}
+    return entry.model_dump(mode="json") | limit
+
+
+def _print_limits(entries: Sequence[Closed]) -> None:
+    """Print the GPUs that pools cannot have, or that are planned only partly, by the reason."""
+    gpus: dict[str, list[str]] = {}
+    for gpu in entries:
+        if isinstance(gpu, GpuKind) and gpu.limit:
+            gpus.setdefault(gpu.limit, []).append(gpu.id)
+    for limit, names in gpus.items():
+        console().print(f"{', '.join(names)}: {limit}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _add(
@@ -91,15 +114,6 @@ def _add(
     task: str,
     format: Format,
 ) -> None:
-    import json
-    from typing import get_args
-
-    import yaml
-
-    from rayhelm.cli.files import write_file
-    from rayhelm.facts.tasks import Task
-    from rayhelm.run.local.model_record import build_record
-
     if config is None:
         raise UsageError("`rayhelm catalog add` needs the config.json of a model, or its folder")
     if task not in get_args(Task):
@@ -133,10 +147,7 @@ def _add(
     console().print(f"written  {path}; use it as `architecture: {path}`", markup=False, highlight=False)
 
 
-def _print_table(rows: "Sequence[dict[str, object]]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
+def _print_table(rows: Sequence[dict[str, object]]) -> None:
     table = Table(box=None, pad_edge=False)
     for column in rows[0]:
         table.add_column(column, overflow="fold")
@@ -150,9 +161,7 @@ def _print_table(rows: "Sequence[dict[str, object]]") -> None:
     console().print(table)
 
 
-def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.facts.gpu import GpuKind
-
+def _gpus(entries: Sequence[Closed]) -> list[dict[str, object]]:
     return [
         {
             "gpu": gpu.id,
@@ -168,9 +177,7 @@ def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
     ]
 
 
-def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.facts.mig import MigTable
-
+def _mig(entries: Sequence[Closed]) -> list[dict[str, object]]:
     return [
         {
             "GPUs": table.id,
@@ -185,10 +192,7 @@ def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
     ]
 
 
-def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.facts.model import Checkpoint
-    from rayhelm.facts.tensors import count_weights
-
+def _models(entries: Sequence[Closed]) -> list[dict[str, object]]:
     return [
         {
             "model": model.id,
@@ -202,9 +206,7 @@ def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
     ]
 
 
-def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.facts.network import NetworkKind
-
+def _networks(entries: Sequence[Closed]) -> list[dict[str, object]]:
     return [
         {
             "network": network.id,

@@ -2,17 +2,23 @@
 
 import enum
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from rayhelm.cli.output import remember_format, show_progress, warn
+from rayhelm.cli.cost_table import build_cost_table
+from rayhelm.cli.files import check_writable
+from rayhelm.cli.output import HeaderFileOption, console, remember_format, show_progress, warn
 from rayhelm.errors import FleetError, UsageError
-
-if TYPE_CHECKING:
-    from rayhelm.live.cost.periods import Period
-    from rayhelm.live.cost.report import CostReport
+from rayhelm.fleet.find_file import find_fleet_file
+from rayhelm.live.cost.client import open_client, read_headers
+from rayhelm.live.cost.csv_file import write_csv
+from rayhelm.live.cost.periods import Period, last_period, month_period
+from rayhelm.live.cost.report import CostReport
+from rayhelm.live.cost.run import build_report
 
 __all__ = ["cost_command"]
 
@@ -56,14 +62,7 @@ def cost_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
     ] = None,
-    header_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="HTTP headers for Prometheus, `Name: value` in each line. A bearer token can also be in"
-            " $RAYHELM_PROMETHEUS_TOKEN. No option takes a secret, because other users can read command lines.",
-        ),
-    ] = None,
+    header_file: HeaderFileOption = None,
     format: Annotated[
         CostFormat,
         typer.Option(
@@ -78,11 +77,6 @@ def cost_command(
 
     Ends with 1 if a price or a series is missing, and with 3 if Prometheus does not answer.
     """
-    from rayhelm.cli.files import check_writable
-    from rayhelm.fleet.find_file import find_fleet_file
-    from rayhelm.live.cost.client import open_client, read_headers
-    from rayhelm.live.cost.run import build_report
-
     periods = _read_periods(month, last)
     if output:
         # The queries can take minutes: their result is not lost for a wrong path.
@@ -105,11 +99,7 @@ def cost_command(
         raise typer.Exit(FleetError.exit_code)
 
 
-def _read_periods(months: list[str] | None, last: str | None) -> "list[Period]":
-    from datetime import UTC, datetime
-
-    from rayhelm.live.cost.periods import last_period, month_period
-
+def _read_periods(months: list[str] | None, last: str | None) -> list[Period]:
     now = datetime.now(UTC)
     if months and last:
         raise UsageError("give either --month or --last")
@@ -118,9 +108,7 @@ def _read_periods(months: list[str] | None, last: str | None) -> "list[Period]":
     return [last_period(last or "30d", now)]
 
 
-def _write(report: "CostReport", format: CostFormat, output: Path | None) -> None:
-    from rayhelm.live.cost.csv_file import write_csv
-
+def _write(report: CostReport, format: CostFormat, output: Path | None) -> None:
     if format is CostFormat.text:
         _write_tables(report, output)
         return
@@ -131,12 +119,7 @@ def _write(report: "CostReport", format: CostFormat, output: Path | None) -> Non
         sys.stdout.write(text)
 
 
-def _write_tables(report: "CostReport", output: Path | None) -> None:
-    from rich.console import Console
-
-    from rayhelm.cli.cost_table import build_cost_table
-    from rayhelm.cli.output import console
-
+def _write_tables(report: CostReport, output: Path | None) -> None:
     tables = [build_cost_table(period, report) for period in report.periods]
     if not output:
         for table in tables:

@@ -1,11 +1,10 @@
 """The table of `rayhelm cost`."""
 
-from typing import TYPE_CHECKING
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from rayhelm.live.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
+from rayhelm.live.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
 
 __all__ = ["build_cost_table"]
 
@@ -23,11 +22,8 @@ _COLUMNS = (
 )
 
 
-def build_cost_table(period: "CostPeriod", report: "CostReport") -> "Table":
+def build_cost_table(period: CostPeriod, report: CostReport) -> Table:
     """The rows of a period. With a fleet, each has the plan's figures and the difference below it."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     begin, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (period.start, period.end))
     partial = f" · data of {period.hours_with_data} of {period.hours} hours" if period.is_partial else ""
     table = Table(
@@ -46,9 +42,7 @@ def build_cost_table(period: "CostPeriod", report: "CostReport") -> "Table":
     return table
 
 
-def _add_row(table: "Table", row: "CostRow", report: "CostReport") -> None:
-    from rich.text import Text
-
+def _add_row(table: Table, row: CostRow, report: CostReport) -> None:
     service = "total" if row.kind == "total" else row.service
     cells = _list_cells(row.actual, row.idle_cost)
     if row.kind in ("free", "shared"):
@@ -63,7 +57,7 @@ def _add_row(table: "Table", row: "CostRow", report: "CostReport") -> None:
         table.add_row("", "  difference", *_list_percents(row.difference_percent), style="dim")
 
 
-def _list_cells(figures: "Figures", idle: float | None, no_idle: str = "?") -> list[str]:
+def _list_cells(figures: Figures, idle: float | None, no_idle: str = "?") -> list[str]:
     per_request = figures.cost_per_request
     return [
         _number(figures.gpu_hours, 1),
@@ -78,14 +72,14 @@ def _list_cells(figures: "Figures", idle: float | None, no_idle: str = "?") -> l
     ]
 
 
-def _list_tenant_cells(part: "TenantShare") -> list[str]:
+def _list_tenant_cells(part: TenantShare) -> list[str]:
     """Requests, and costs of a request and of a token, are known by model only."""
     counts = [_number(_divide(part.input_tokens), 3), _number(_divide(part.output_tokens), 3)]
     costs = [_number(part.gpu_hours, 1), _number(part.cost, 2), _number(part.idle_cost, 2)]
     return [*costs, "-", *counts, "-", "-", "-"]
 
 
-def _list_percents(difference: "Figures") -> list[str]:
+def _list_percents(difference: Figures) -> list[str]:
     values = [difference.gpu_hours, difference.cost, None, difference.requests, difference.input_tokens]
     values += [
         difference.output_tokens,

@@ -1,11 +1,16 @@
 """`rayhelm dashboards`: the Grafana dashboards that this installation carries."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
+from rayhelm.cli.files import WrittenFolder, as_json, describe_kept, write_folder
 from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.errors import UsageError
+from rayhelm.observe.bundled import list_panels, load_bundled, set_runbooks
 
 __all__ = ["dashboards_command"]
 
@@ -30,12 +35,6 @@ def dashboards_command(
     They need a data source of type Prometheus, which is chosen in Grafana. The folder keeps a list of the files; a
     later run removes those that it no longer writes, unless they were edited.
     """
-    import json
-
-    from rayhelm.cli.files import WrittenFolder, as_json, describe_kept, write_folder
-    from rayhelm.errors import UsageError
-    from rayhelm.observe.bundled import load_bundled, set_runbooks
-
     if runbook_url and not runbook_url.startswith(("http://", "https://")):
         raise UsageError(f"--runbook-url: {runbook_url} is not a URL. fix: --runbook-url https://example.com/runbooks")
     dashboards = {name: set_runbooks(each, runbook_url.rstrip("/")) for name, each in load_bundled().items()}
@@ -63,8 +62,6 @@ def dashboards_command(
 
 def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str, Any]:
     """Return name, title, number of panels and description of a dashboard."""
-    from rayhelm.observe.bundled import list_panels
-
     return {
         "name": name,
         "title": dashboard["title"],
@@ -76,8 +73,6 @@ def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str,
 
 
 def _print_table(records: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False)
     table.add_column("name")
     table.add_column("panels", justify="right")

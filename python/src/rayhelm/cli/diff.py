@@ -1,17 +1,24 @@
 """`rayhelm diff`: what an edit will do to a running cluster."""
 
 import enum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rayhelm.cli.output import PageFormat, PageFormatOption, console
+from rayhelm.check.diff.compare import compare_sides
+from rayhelm.check.diff.page import format_markdown, print_diff
+from rayhelm.check.diff.read_fleet import find_merge_base, read_fleet, read_revision
+from rayhelm.check.diff.read_live import read_live
+from rayhelm.check.diff.read_side import read_side
+from rayhelm.check.diff.report import DiffReport
+from rayhelm.check.diff.side import Side
+from rayhelm.cli.output import PageFormat, PageFormatOption, print_page
+from rayhelm.errors import UsageError
 from rayhelm.fleet.find_file import find_fleet_file
-
-if TYPE_CHECKING:
-    from rayhelm.check.diff.report import DiffReport
-    from rayhelm.check.diff.side import Side
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.live.cluster.reader import connect
 
 __all__ = ["FailOn", "diff_command"]
 
@@ -64,8 +71,6 @@ def diff_command(
     Nothing is written, and no cluster is changed. Exit code 1: KubeRay, the API server or a chart refuses NEW, or
     `--fail-on` names a danger of the change.
     """
-    from rayhelm.check.diff.compare import compare_sides
-
     before, after = _read_sides(old, new, cluster, context, kubeconfig, live=live or bool(context or kubeconfig))
     report = compare_sides(before, after)
     _print(report, format)
@@ -76,10 +81,7 @@ def diff_command(
 
 def _read_sides(
     old: str, new: Path | None, cluster: str, context: str, kubeconfig: Path | None, *, live: bool
-) -> "tuple[Side, Side]":
-    from rayhelm.check.diff.read_side import read_side
-    from rayhelm.errors import UsageError
-
+) -> tuple[Side, Side]:
     if live:
         if new:
             raise UsageError("with --live give one state: rayhelm diff FLEET --live")
@@ -95,10 +97,7 @@ def _read_sides(
     return read_side(Path(old)), read_side(new)
 
 
-def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
-    from rayhelm.check.diff.read_fleet import find_merge_base, read_fleet, read_revision
-    from rayhelm.errors import UsageError
-
+def _read_range(revisions: str, path: Path | None) -> tuple[Side, Side]:
     if path is None:
         raise UsageError(f"the fleet file is missing: rayhelm diff {revisions} fleet.yaml")
     file = find_fleet_file(path)
@@ -111,14 +110,7 @@ def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
     return read_revision(base, file), read_revision(last, file)
 
 
-def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None) -> "tuple[Side, Side]":
-    from dataclasses import replace
-
-    from rayhelm.check.diff.read_live import read_live
-    from rayhelm.errors import UsageError
-    from rayhelm.fleet.nearest import did_you_mean
-    from rayhelm.live.cluster.reader import connect
-
+def _read_live(side: Side, cluster: str, context: str, kubeconfig: Path | None) -> tuple[Side, Side]:
     names = list(side.kuberay)
     if len(names) > 1 and not cluster:
         raise UsageError(f"the fleet has several clusters: --cluster {' or '.join(names)}")
@@ -130,13 +122,5 @@ def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None
     return found, replace(side, releases=mine, kuberay={key: side.kuberay[key]})
 
 
-def _print(report: "DiffReport", format: PageFormat) -> None:
-    from rayhelm.check.diff.page import format_markdown, print_diff
-
-    match format:
-        case PageFormat.json:
-            print(report.model_dump_json(indent=2))
-        case PageFormat.markdown:
-            print(format_markdown(report), end="")
-        case PageFormat.text:
-            print_diff(report, console())
+def _print(report: DiffReport, format: PageFormat) -> None:
+    print_page(report, format, format_markdown, print_diff)

@@ -1,18 +1,29 @@
 """`rayhelm doctor`: check a live installation."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
 
 from rayhelm.cli.cluster_options import ClusterOption, ContextOption, KubeconfigOption
-from rayhelm.cli.output import Format, FormatOption, console, show_progress
+from rayhelm.cli.output import Format, FormatOption, HeaderFileOption, console, show_progress
+from rayhelm.deploy.render.files import Rendered, render_fleet
 from rayhelm.errors import FleetError, UsageError
-
-if TYPE_CHECKING:
-    from rayhelm.deploy.render.files import Rendered
-    from rayhelm.live.doctor.finding import DoctorReport
+from rayhelm.fleet.find_file import find_fleet_file
+from rayhelm.live.cluster.reader import connect
+from rayhelm.live.cost.client import open_client, read_headers
+from rayhelm.live.doctor.access import build_manifests
+from rayhelm.live.doctor.chart_values import build_values
+from rayhelm.live.doctor.check import load_checks
+from rayhelm.live.doctor.facts import Facts
+from rayhelm.live.doctor.finding import DoctorReport
+from rayhelm.live.doctor.metrics import serve
+from rayhelm.live.doctor.run import run_checks
 
 __all__ = ["doctor_command"]
 
@@ -34,10 +45,7 @@ def doctor_command(
             metavar="URL", help="Prometheus, without /api/v1. With it, targets, rules and queries are checked too."
         ),
     ] = "",
-    header_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="HTTP headers for Prometheus, `Name: value` in each line."),
-    ] = None,
+    header_file: HeaderFileOption = None,
     check: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Run only this check. Can be given several times.")
     ] = None,
@@ -65,10 +73,6 @@ def doctor_command(
     Reads only. Each finding has its evidence, its cause and a fix. Ends with 1 if there is a finding, and with 3 if no
     cluster answers.
     """
-    from rayhelm.deploy.render.files import render_fleet
-    from rayhelm.fleet.find_file import find_fleet_file
-    from rayhelm.live.doctor.check import load_checks
-
     for name in check or []:
         if name not in load_checks():
             raise UsageError(f"there is no check `{name}`; the checks are: {', '.join(load_checks())}")
@@ -78,13 +82,9 @@ def doctor_command(
     rendered = render_fleet(find_fleet_file(fleet)) if fleet else None
     region = _choose_cluster(rendered, cluster)
     if rbac:
-        from rayhelm.live.doctor.access import build_manifests
-
         print(build_manifests(rendered, region))
         return
     if values:
-        from rayhelm.live.doctor.chart_values import build_values
-
         if not rendered:
             raise UsageError("`--values` needs the fleet file: rayhelm doctor FLEET --values IMAGE")
         print(build_values(rendered, region, values))
@@ -110,15 +110,11 @@ def _serve(
     header_file: Path | None,
     wanted: list[str] | None,
 ) -> None:
-    from rayhelm.deploy.render.files import render_fleet
-    from rayhelm.fleet.find_file import find_fleet_file
-    from rayhelm.live.doctor.metrics import serve
-
-    def load() -> "tuple[Rendered | None, str]":
+    def load() -> tuple[Rendered | None, str]:
         rendered = render_fleet(find_fleet_file(fleet)) if fleet else None
         return rendered, _choose_cluster(rendered, cluster)
 
-    def examine() -> "DoctorReport":
+    def examine() -> DoctorReport:
         # The fleet file is read again: in a pod it is a ConfigMap, which changes.
         rendered, region = load()
         return _run(rendered, region, context, kubeconfig, prometheus, header_file, wanted, lambda text: None)
@@ -127,8 +123,8 @@ def _serve(
     serve(examine, port, every_minutes * 60, lambda text: print(text, flush=True))
 
 
-def _choose_cluster(rendered: "Rendered | None", wanted: str) -> str:
-    names = list(rendered.loaded.fleet.clusters) if rendered else []
+def _choose_cluster(rendered: Rendered | None, wanted: str) -> str:
+    names = list(rendered.plan.declared.clusters) if rendered else []
     if wanted and not rendered:
         raise UsageError("`--cluster` names a cluster of a fleet file: rayhelm doctor FLEET --cluster NAME")
     if wanted and wanted not in names:
@@ -139,7 +135,7 @@ def _choose_cluster(rendered: "Rendered | None", wanted: str) -> str:
 
 
 def _run(
-    rendered: "Rendered | None",
+    rendered: Rendered | None,
     region: str,
     context: str,
     kubeconfig: Path | None,
@@ -147,14 +143,7 @@ def _run(
     header_file: Path | None,
     wanted: list[str] | None,
     show: Callable[[str], None],
-) -> "DoctorReport":
-    from contextlib import ExitStack
-
-    from rayhelm.live.cluster.reader import connect
-    from rayhelm.live.cost.client import open_client, read_headers
-    from rayhelm.live.doctor.facts import Facts
-    from rayhelm.live.doctor.run import run_checks
-
+) -> DoctorReport:
     with ExitStack() as stack:
         client = stack.enter_context(open_client(prometheus, read_headers(header_file))) if prometheus else None
         show("connecting to the cluster")
@@ -162,11 +151,7 @@ def _run(
         return run_checks(facts, show, wanted)
 
 
-def _print_report(report: "DoctorReport") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
+def _print_report(report: DoctorReport) -> None:
     out = console()
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"cluster {report.cluster}", title_justify="left")
     for column in ("check", "", "result"):

@@ -1,17 +1,16 @@
 """`rayhelm down`: stop what `rayhelm up` started."""
 
+import json
+
 from rayhelm.cli.output import Format, FormatOption
 from rayhelm.cli.up import StateOption, open_state
+from rayhelm.run.local.serve import down
 
 __all__ = ["down_command"]
 
 
 def down_command(state_folder: StateOption = None, format: FormatOption = Format.text) -> None:
     """Stop the endpoint on this computer: every process that `up` started, and no other."""
-    import json
-
-    from rayhelm.run.local.serve import down
-
     stopped = down(open_state(state_folder))
     if format is Format.json:
         print(json.dumps({"stopped": stopped}))

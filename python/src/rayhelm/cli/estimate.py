@@ -3,16 +3,19 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import FleetError, UsageError
+from rayhelm.facts.engine_arguments import load_argument_schema
+from rayhelm.fleet.nearest import did_you_mean
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
-
-if TYPE_CHECKING:
-    from rayhelm.planner.speed.estimate import Interval, SpeedEstimate
+from rayhelm.planner.speed.estimate import Interval, SpeedEstimate
+from rayhelm.planner.speed.query import SpeedQuery, answer_lines, answer_query
 
 __all__ = ["estimate_command"]
 
@@ -44,8 +47,6 @@ def estimate_command(
         return
     if gpu is None:
         raise UsageError("--gpu is missing: the GPU id, such as `--gpu H100-SXM-80GB`")
-    from rayhelm.planner.speed.query import SpeedQuery, answer_query
-
     query = SpeedQuery(
         model=model,
         config=config,
@@ -74,8 +75,6 @@ def estimate_command(
 
 
 def _answer_batch(path: Path) -> None:
-    from rayhelm.planner.speed.query import answer_lines
-
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
@@ -89,9 +88,6 @@ def _answer_batch(path: Path) -> None:
 
 def _read_engine(given: list[str], *, is_pinned: bool) -> dict[str, Any]:
     """Return the arguments. Their names are those of the pinned version of vLLM; of another one they are not known."""
-    from rayhelm.facts.engine_arguments import load_argument_schema
-    from rayhelm.fleet.nearest import did_you_mean
-
     known = load_argument_schema()["properties"] if given and is_pinned else {}
     arguments: dict[str, Any] = {}
     for pair in given:
@@ -107,10 +103,7 @@ def _read_engine(given: list[str], *, is_pinned: bool) -> dict[str, Any]:
     return arguments
 
 
-def _show(answer: "SpeedEstimate") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
+def _show(answer: SpeedEstimate) -> None:
     table = Table("", "estimate", "90 % interval")
     table.add_row("time to first token", *_format_seconds(answer.ttft_s))
     table.add_row("time per output token", *_format_seconds(answer.tpot_s))
@@ -123,7 +116,7 @@ def _show(answer: "SpeedEstimate") -> None:
             console().print(Text(f"{label}: {line}"))
 
 
-def _format_seconds(interval: "Interval") -> tuple[str, str]:
+def _format_seconds(interval: Interval) -> tuple[str, str]:
     scale, unit = (1.0, "s") if interval.mid >= 1 else (1e3, "ms")
     low, mid, high = (_format_figure(each * scale) for each in (interval.low, interval.mid, interval.high))
     return f"{mid} {unit}", f"{low} to {high} {unit}"

@@ -1,13 +1,25 @@
 """Write the files that a command was asked for."""
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayhelm.deploy.render.links import find_links
+from rayhelm.deploy.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
 
-__all__ = ["WrittenFolder", "as_json", "check_new", "check_writable", "describe_kept", "write_file", "write_folder"]
+__all__ = [
+    "WrittenFolder",
+    "as_json",
+    "check_new",
+    "check_writable",
+    "describe_kept",
+    "replace_file",
+    "write_file",
+    "write_folder",
+]
 
 
 @dataclass(frozen=True)
@@ -28,9 +40,6 @@ def write_folder(folder: Path, files: Mapping[str, str], manifest: str, command:
     `manifest` is the name of the file that lists what the command wrote; `command` is the command for messages. Raises
     FleetError if a file cannot be written or removed.
     """
-    from rayhelm.deploy.render.links import find_links
-    from rayhelm.deploy.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
-
     if links := list(find_links(folder, (*files, manifest))):
         raise FleetError(links)
     earlier = read_manifest(folder, manifest).files
@@ -64,8 +73,6 @@ def as_json(folder: WrittenFolder) -> dict[str, list[str]]:
 
 def _is_unchanged(folder: Path, name: str, checksum_: str) -> bool:
     """Return whether a file has the content that was written; False for a link to a file outside the folder."""
-    from rayhelm.deploy.render.manifest import checksum
-
     path = folder / name
     return path.resolve().is_relative_to(folder.resolve()) and checksum(path.read_bytes()) == checksum_
 
@@ -82,6 +89,26 @@ def write_file(path: Path, text: str, command: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _refuse(path, error.strerror or str(error), command) from None
+
+
+def replace_file(path: Path, before: str, after: str, command: str) -> None:
+    """Replace the text of a file at once, so that a reader sees the old one or the new one. Raises FleetError if the
+    file is no longer `before`, or cannot be written."""
+    target = path.resolve()
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            new = Path(file.name)
+            file.write(after.encode())
+        try:
+            new.chmod(target.stat().st_mode & 0o7777)
+            if target.read_bytes() != before.encode():
+                fix = Fix.advice("run the command again: it reads the file as it is now")
+                raise FleetError(Problem("changed while the command ran, and was not written", file=str(path), fix=fix))
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
     except OSError as error:
         raise _refuse(path, error.strerror or str(error), command) from None
 

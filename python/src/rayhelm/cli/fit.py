@@ -1,19 +1,23 @@
 """`rayhelm fit`: check whether a model fits a GPU, with the memory accounting of vLLM."""
 
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, TypeVar
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from rayhelm.cli.output import Format, FormatOption, console
-from rayhelm.errors import Fix, FleetError, UsageError
+from rayhelm.errors import Fix, FleetError, Problem, UsageError
+from rayhelm.facts import load_catalog
+from rayhelm.facts.huggingface import read_config
+from rayhelm.facts.model import Checkpoint
+from rayhelm.planner.memory.engine_settings import EngineSettings
+from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rayhelm.errors import Problem
-    from rayhelm.facts.model import Checkpoint
-    from rayhelm.planner.memory.fit import Fit
+from rayhelm.planner.shape import ReplicaShape
 
 __all__ = ["fit_command"]
 
@@ -62,13 +66,6 @@ def fit_command(
     format: FormatOption = Format.text,
 ) -> None:
     """Check whether a model fits a GPU: each term of its memory, and what would make it fit."""
-    from functools import partial
-
-    from rayhelm.facts import load_catalog
-    from rayhelm.planner.memory.engine_settings import EngineSettings
-    from rayhelm.planner.memory.fit import fit
-    from rayhelm.planner.shape import ReplicaShape
-
     checkpoint, partition = _model(model, config), _partition(layers)
     gpus = [_name("--gpu", partial(load_catalog().gpu, name)) for name in gpu]
     try:
@@ -100,11 +97,7 @@ def fit_command(
     _show(answer)
 
 
-def _model(model: str | None, config: str | None) -> "Checkpoint":
-    from pathlib import Path
-
-    from rayhelm.facts.huggingface import read_config
-
+def _model(model: str | None, config: str | None) -> Checkpoint:
     if model and not config:
         return _name("--model", lambda: read_config(model))
     if config and not model:
@@ -121,7 +114,7 @@ def _partition(layers: str | None) -> tuple[int, ...] | None:
         raise UsageError(f"`--layers {layers}` is not a list of numbers; write it like `--layers 20,28`") from None
 
 
-def _name(option: str, find: "Callable[[], Found]") -> "Found":
+def _name(option: str, find: Callable[[], Found]) -> Found:
     """Call `find` for the name in an option. Raises UsageError with the nearest names if there is none."""
     try:
         return find()
@@ -135,7 +128,7 @@ def _name(option: str, find: "Callable[[], Found]") -> "Found":
         raise UsageError("\n".join([f"{problem.message}{hint}", *advice])) from None
 
 
-def _as_option(problem: "Problem") -> str:
+def _as_option(problem: Problem) -> str:
     """The message and the fix of a wrong setting, as an option of this command."""
     if not isinstance(problem.fix, Fix) or problem.fix.command or not problem.fix.path:
         return str(problem)
@@ -145,11 +138,8 @@ def _as_option(problem: "Problem") -> str:
     return f"{problem.message}; write `--{problem.fix.path.replace('_', '-')} {written}`{why}"
 
 
-def _show(answer: "Fit") -> None:
+def _show(answer: Fit) -> None:
     """Print names and sentences as Text, because the name of a model may contain markup of rich."""
-    from rich.table import Table
-    from rich.text import Text
-
     out = console()
     out.print(Text.assemble((answer.model, "bold"), " on ", (answer.gpu, "bold"), ": ", _verdict(answer)))
     table = Table(show_header=False)
@@ -171,13 +161,13 @@ def _show(answer: "Fit") -> None:
             out.print(Text(f"  {line}"))
 
 
-def _verdict(answer: "Fit") -> tuple[str, str]:
+def _verdict(answer: Fit) -> tuple[str, str]:
     if not answer.is_measured_version:
         return "not safe to call", "red"
     return ("tight", "yellow") if answer.tight else ("fits", "green") if answer.fits else ("does not fit", "red")
 
 
-def _rows(answer: "Fit") -> list[tuple[str, str]]:
+def _rows(answer: Fit) -> list[tuple[str, str]]:
     band = f" ± {answer.error_gib:.1f}" if answer.error_gib is not None else ""
     experts = ", EP" if answer.expert_parallel else ""
     return [
@@ -197,9 +187,7 @@ def _rows(answer: "Fit") -> list[tuple[str, str]]:
     ]
 
 
-def _stages(answer: "Fit") -> object:
-    from rich.table import Table
-
+def _stages(answer: Fit) -> object:
     table = Table("stage", "GPU", "layers", "weights", "cache")
     for number, stage in enumerate(answer.stages, start=1):
         table.add_row(str(number), stage.gpu, str(stage.layers), _gib(stage.weights_gib), _gib(stage.kv_gib))

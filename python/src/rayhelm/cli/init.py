@@ -1,18 +1,27 @@
 """`rayhelm init`: a fleet file by questions."""
 
 import enum
+import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rayhelm.cli.ask import Asker
+from rayhelm.cli.files import check_new
+from rayhelm.cli.new_fleet import checks
+from rayhelm.cli.new_fleet.answers import Answers, OwnPool, propose_context, propose_model
+from rayhelm.cli.new_fleet.check import plan_text
+from rayhelm.cli.new_fleet.discovered import read_discovered
+from rayhelm.cli.new_fleet.text import build_text
 from rayhelm.cli.output import Format, FormatOption, warn
-
-if TYPE_CHECKING:
-    from rayhelm.cli.new_fleet.answers import Answers, OwnPool
+from rayhelm.errors import Fix, FleetError, Problem, UsageError
+from rayhelm.facts import load_catalog
+from rayhelm.facts.huggingface import resolve_online
+from rayhelm.facts.versions import versions
 
 __all__ = ["init_command"]
 
@@ -66,16 +75,6 @@ def init_command(
     With `--from`, the pools are those that `rayhelm discover` found. The fleet is planned and checked before the file
     is written, so that `rayhelm plan` and `rayhelm lint` accept it. Nothing is overwritten.
     """
-    import json
-
-    from rayhelm.cli.files import check_new
-    from rayhelm.cli.new_fleet import checks
-    from rayhelm.cli.new_fleet.answers import Answers, OwnPool
-    from rayhelm.cli.new_fleet.check import plan_text
-    from rayhelm.cli.new_fleet.discovered import read_discovered
-    from rayhelm.cli.new_fleet.text import build_text
-    from rayhelm.errors import FleetError, UsageError
-
     if discovered and (given := _name_given({"--gpu": gpu, "--nodes": nodes, "--gpus-per-node": gpus_per_node})):
         raise UsageError(f"`{given}` describes a pool, and `--from` has the pools. fix: leave out {given}")
     check_new(output, "rayhelm init -o FILE")
@@ -138,20 +137,17 @@ def _name_given(options: dict[str, object]) -> str:
 
 def _ask_pool(
     asker: Asker, gpu: str | None, nodes: int | None, gpus_per_node: int | None, image: str | None
-) -> "OwnPool":
-    from rayhelm.cli.new_fleet import checks
-    from rayhelm.cli.new_fleet.answers import OwnPool
-    from rayhelm.facts import load_catalog
-    from rayhelm.facts.versions import versions
-
+) -> OwnPool:
     kind = asker.ask("--gpu", gpu, "GPU (rayhelm catalog gpus)", "L4-24GB", checks.check_gpu)
     count = asker.ask("--nodes", nodes, "Nodes with these GPUs", 1, _whole)
     each = asker.ask("--gpus-per-node", gpus_per_node, "GPUs in each node", 1, _whole)
-    vendor = load_catalog().gpu(kind).vendor
-    chosen = ""
-    if image or vendor not in versions().images["ray"].vendors:
-        example = f"registry.example/ray-vllm-{vendor}:{versions().ray}-py312"
-        question = f"Image with Ray {versions().ray} and vLLM for {vendor}, which you build"
+    known, stock = load_catalog().gpu(kind), versions().images["ray"]
+    chosen, needs = "", str(known.vendor)
+    if known.vendor in stock.vendors and known.host_architecture not in stock.architectures:
+        needs = known.host_architecture
+    if image or needs not in stock.vendors:
+        example = f"registry.example/ray-vllm-{needs}:{versions().ray}-py312"
+        question = f"Image with Ray {versions().ray} and vLLM for {needs}, which you build"
         chosen = asker.ask("--image", image, question, example, checks.check_image)
     return OwnPool(kind, count, each, chosen)
 
@@ -166,11 +162,6 @@ def _ask_model(
     revision: str | None,
     context: int | None,
 ) -> dict[str, Any]:
-    from rayhelm.cli.new_fleet import checks
-    from rayhelm.cli.new_fleet.answers import propose_context, propose_model
-    from rayhelm.facts import load_catalog
-    from rayhelm.facts.huggingface import resolve_online
-
     chosen = asker.ask("--task", task, "Task of the model", FirstTask.chat, _check_task)
     known = partial(checks.check_model, folder=folder)
     source = asker.ask("--model", model, "Model (rayhelm catalog models)", propose_model(chosen, gpu), known)
@@ -196,20 +187,12 @@ def _ask_load(
 
 
 def _ask_tenant(asker: Asker, tenant: str | None, clients: str | None) -> dict[str, Any]:
-    from rayhelm.cli.new_fleet import checks
-
     own = asker.ask("--tenant", tenant, "Team that owns the model and calls it", "apps", checks.check_name)
     question = "Namespace whose pods call the gateway"
     return {"tenant": own, "clients": asker.ask("--clients", clients, question, own, checks.check_name)}
 
 
-def _ask_token(asker: Asker, answers: "Answers", folder: Path, hub_token: str | None) -> "Answers":
-    from dataclasses import replace
-
-    from rayhelm.cli.new_fleet import checks
-    from rayhelm.facts import load_catalog
-    from rayhelm.facts.huggingface import resolve_online
-
+def _ask_token(asker: Asker, answers: Answers, folder: Path, hub_token: str | None) -> Answers:
     if hub_token is None and not resolve_online(answers.source, folder, load_catalog()).needs_token:
         return answers
     question = "Secret with the token of the hub (the model is gated)"
@@ -240,8 +223,6 @@ def _amount(text: str) -> float:
 
 def _write_new(path: Path, text: str) -> None:
     """Write a file that does not exist; another program may have created it meanwhile."""
-    from rayhelm.errors import Fix, FleetError, Problem, UsageError
-
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -12,16 +13,20 @@ import typer
 from rayhelm.deploy.control_characters import escape_controls
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console
 
 __all__ = [
     "NARROW",
+    "FleetArgument",
     "Format",
     "FormatOption",
+    "HeaderFileOption",
     "PageFormat",
     "PageFormatOption",
     "console",
     "format_of",
+    "print_page",
     "remember_format",
     "show_progress",
     "warn",
@@ -31,6 +36,19 @@ NARROW = 80
 """Columns that every terminal has."""
 _KEY = "rayhelm.format"
 Chosen = TypeVar("Chosen", bound=enum.StrEnum)
+Report = TypeVar("Report", bound="BaseModel")
+
+
+FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")]
+HeaderFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--header-file",
+        metavar="FILE",
+        help="HTTP headers for Prometheus, `Name: value` in each line. A bearer token can also be in"
+        " $RAYHELM_PROMETHEUS_TOKEN. No option takes a secret, because other users can read command lines.",
+    ),
+]
 
 
 class Format(enum.StrEnum):
@@ -46,6 +64,18 @@ class PageFormat(enum.StrEnum):
     text = "text"
     json = "json"
     markdown = "markdown"
+
+
+def print_page(
+    report: Report, format: PageFormat, as_markdown: Callable[[Report], str], show: Callable[[Report, "Console"], None]
+) -> None:
+    match format:
+        case PageFormat.json:
+            print(report.model_dump_json(indent=2))
+        case PageFormat.markdown:
+            print(as_markdown(report), end="")
+        case PageFormat.text:
+            show(report, console())
 
 
 def remember_format(context: typer.Context, chosen: Chosen) -> Chosen:

@@ -1,21 +1,17 @@
 """The overrides of a plan as a table."""
 
 import json
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
-    from rayhelm.planner.plan import Plan
+from rayhelm.planner.plan import Plan
 
 __all__ = ["build_overrides_table"]
 
 
-def build_overrides_table(plan: "Plan") -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
+def build_overrides_table(plan: Plan) -> Table:
     title = "overrides, which the planner does not know"
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True, title=title, title_justify="left")
     for column in ("part", "chart", "key", "value"):

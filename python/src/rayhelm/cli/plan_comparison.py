@@ -1,29 +1,28 @@
 """Tables of `rayhelm plan` that compare: two plans, and other shapes of each model."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
 
 from rayhelm.cli.output import NARROW, Format, console
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from rayhelm.fleet.load import LoadedFleet
-    from rayhelm.planner.alternatives import Alternative
-    from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.planner.alternatives import Alternative
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.what_if import parse_changes, plan_changed
 
 __all__ = ["build_alternatives_table", "build_comparison_table", "print_comparison"]
 
 
-def print_comparison(loaded: "LoadedFleet", what_if: str, format: Format) -> None:
+def print_comparison(loaded: LoadedFleet, what_if: str, format: Format) -> None:
     """Plan a fleet as it is and with changes, and print both in one table."""
-    import json
-
-    from rayhelm.planner.planner import plan_fleet
-    from rayhelm.planner.what_if import parse_changes, plan_changed
-
     changes = parse_changes(what_if, loaded)
-    before, after = plan_fleet(loaded), plan_changed(loaded, changes)
+    before, changed = plan_fleet(loaded), plan_changed(loaded, changes)
+    after = changed.plan
     if format is Format.json:
         print(
             json.dumps(
@@ -32,18 +31,22 @@ def print_comparison(loaded: "LoadedFleet", what_if: str, format: Format) -> Non
                     "before": before.model_dump(mode="json"),
                     "after": after.model_dump(mode="json"),
                     "usd_per_hour": {"before": before.price_per_hour, "after": after.price_per_hour},
+                    "missing_nodes": [each.model_dump(mode="json") for each in changed.nodes],
+                    "missing_tenant_gpus": [each.model_dump(mode="json") for each in changed.limits],
                 },
                 indent=2,
             )
         )
         return
     console(NARROW).print(build_comparison_table(before, after, what_if))
+    for text in changed.added:
+        console().print(f"[yellow]missing[/yellow] with these changes: {text}", soft_wrap=True)
     for text in after.all_warnings:
         if text not in before.all_warnings:
             console().print(f"[yellow]warning[/yellow] with these changes: {text}", soft_wrap=True)
 
 
-def build_comparison_table(before: "Plan", after: "Plan", what_if: str) -> "Table":
+def build_comparison_table(before: Plan, after: Plan, what_if: str) -> Table:
     """Return the models of two plans, each in two rows; in one row if nothing differs. Cells of several lines fit 80
     columns."""
     table = _build_table(f"{before.fleet} · now, and with {what_if}", "model", "GPUs\non pool, split", "USD/h\nchange")
@@ -66,11 +69,8 @@ def build_comparison_table(before: "Plan", after: "Plan", what_if: str) -> "Tabl
     return table
 
 
-def build_alternatives_table(plan: "Plan", found: Mapping[str, Sequence["Alternative"]]) -> "Table":
+def build_alternatives_table(plan: Plan, found: Mapping[str, Sequence[Alternative]]) -> Table:
     """Return other shapes of each model, each with its price and saving; the notes are below."""
-    from rich.markup import escape
-    from rich.padding import Padding
-
     title = "other shapes of each model, planned alone on the GPUs that the plan leaves free"
     table = _build_table(title, "model\nshape", "GPUs\non pool", "USD/h\nsaving")
     for name, model in plan.models.items():
@@ -88,12 +88,8 @@ def build_alternatives_table(plan: "Plan", found: Mapping[str, Sequence["Alterna
     return table
 
 
-def _build_table(title: str, first: str, second: str, last: str) -> "Table":
+def _build_table(title: str, first: str, second: str, last: str) -> Table:
     """Return a table without rows. Its texts fold, and its numbers stay whole."""
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -109,7 +105,7 @@ def _build_table(title: str, first: str, second: str, last: str) -> "Table":
     return table
 
 
-def _describe(model: "ModelPlan") -> tuple[str, ...]:
+def _describe(model: ModelPlan) -> tuple[str, ...]:
     speed = _figure(model.estimate.ttft_s, 1), _figure(model.estimate.tpot_s, 1000)
     gpus = f"{_name_gpus(model.gpus, model.gpu)}\n{model.pool}, {_split(model)}"
     return gpus, str(model.replicas), *speed, _price(model.price_per_hour)
@@ -119,7 +115,7 @@ def _name_gpus(count: float, gpu: str) -> str:
     return f"{count:g} x {gpu}"
 
 
-def _split(model: "ModelPlan") -> str:
+def _split(model: ModelPlan) -> str:
     if model.gpu_fraction < 1:
         return f"{model.gpu_fraction:g} of a GPU"
     return model.split

@@ -5,18 +5,16 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from rayhelm.cli.output import Format
 from rayhelm.deploy.render.plan_view import Field, build_plan_view
-from rayhelm.errors import FleetError, RayhelmError, UsageError
+from rayhelm.errors import RayhelmError, UsageError, collect
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.planner.added_capacity import ChangedPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.what_if import parse_changes, plan_changed
-
-if TYPE_CHECKING:
-    from rayhelm.fleet.load import LoadedFleet
-    from rayhelm.planner.plan import Plan
 
 __all__ = ["PlanServer", "check_options", "show_page", "write_page"]
 
@@ -37,7 +35,7 @@ def check_options(format: Format, what_if: str | None, *, open_page: bool, alter
         raise UsageError("the page of `--open` has fields for changes: leave `--what-if` out")
 
 
-def write_page(loaded: "LoadedFleet", what_if: str | None, file: Path) -> None:
+def write_page(loaded: LoadedFleet, what_if: str | None, file: Path) -> None:
     """Write the page. Raises FleetError, and RayhelmError if the file cannot be written."""
     now = plan_fleet(loaded)
     then = plan_changed(loaded, parse_changes(what_if, loaded)) if what_if is not None else None
@@ -48,7 +46,7 @@ def write_page(loaded: "LoadedFleet", what_if: str | None, file: Path) -> None:
     print(f"written  {file}")
 
 
-def show_page(loaded: "LoadedFleet") -> None:
+def show_page(loaded: LoadedFleet) -> None:
     """Serve the page and open a browser, until ctrl-C. Raises FleetError if the fleet has no plan."""
     with PlanServer(loaded) as server:
         print(f"The plan is at {server.url} until ctrl-C. Only this computer reaches it.", flush=True)
@@ -64,7 +62,7 @@ class PlanServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, loaded: "LoadedFleet", port: int = 0) -> None:
+    def __init__(self, loaded: LoadedFleet, port: int = 0) -> None:
         self.loaded, self.now = loaded, plan_fleet(loaded)
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -78,19 +76,22 @@ class PlanServer(ThreadingHTTPServer):
         then, problems = self._plan(changes) if changes else (None, [])
         return build_plan_view(self.now, then, list(_list_fields(self.loaded, query)), changes, problems)
 
-    def _plan(self, changes: str) -> "tuple[Plan | None, list[str]]":
+    def _plan(self, changes: str) -> tuple[ChangedPlan | None, list[str]]:
         try:
-            return plan_changed(self.loaded, parse_changes(changes, self.loaded)), []
-        except FleetError as error:
-            return None, [str(problem) for problem in error.problems]
+            plan, problems = collect(lambda: plan_changed(self.loaded, parse_changes(changes, self.loaded)))
         except RayhelmError as error:
             return None, [str(error)]
+        return plan, [str(problem) for problem in problems]
 
 
-def _list_fields(loaded: "LoadedFleet", query: Mapping[str, str]) -> Iterator[Field]:
+def _list_fields(loaded: LoadedFleet, query: Mapping[str, str]) -> Iterator[Field]:
     fleet = loaded.fleet
     for name, model in fleet.models.items():
-        keys = {"traffic": f"times {model.traffic.requests_per_second:g} requests/s"} if model.traffic else {}
+        keys = (
+            {"traffic": f"times {model.traffic.requests_per_second:g} requests/s"}
+            if model.traffic and model.states_traffic
+            else {}
+        )
         for key, what in (keys | _MODEL).items():
             yield _build_field(name, key, what, query)
     for name, pool in fleet.pools.items():

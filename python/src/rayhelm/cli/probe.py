@@ -1,15 +1,34 @@
 """`rayhelm probe`: measure the pools of a live cluster."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from rayhelm.cli.cluster_options import ClusterOption, ContextOption, KubeconfigOption
+from rayhelm.cli.files import check_writable
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
-
-if TYPE_CHECKING:
-    from rayhelm.fleet.measurements import FleetMeasurements
+from rayhelm.deploy.compose.platform import NAMESPACE as SYSTEM
+from rayhelm.deploy.images.mirror import check_mirror
+from rayhelm.errors import FleetError, MissingError, UsageError
+from rayhelm.fleet.document import read_document
+from rayhelm.fleet.find_file import find_fleet_file
+from rayhelm.fleet.load import parse_fleet
+from rayhelm.fleet.measurements import FleetMeasurements
+from rayhelm.live.cluster.reader import AbsentError, ForbiddenError
+from rayhelm.live.cluster.writer import connect_writer
+from rayhelm.live.probe.objects import build_setup, format_objects
+from rayhelm.live.probe.store import read_file
+from rayhelm.live.probe.targets import (
+    choose_cluster,
+    find_targets,
+    list_images,
+    list_jobs,
+    measure_pools,
+    read_registry,
+)
 
 __all__ = ["probe_command"]
 
@@ -28,6 +47,17 @@ def probe_command(
     image: Annotated[
         str, typer.Option(help="Image with python3 and torch; default: the one of the pool's workers.")
     ] = "",
+    registry: Annotated[
+        str,
+        typer.Option(
+            metavar="REGISTRY",
+            help="Registry with copies of the images, as `rayhelm images --mirror` names them; default:"
+            " `global.imageRegistry` in `values` of the cluster.",
+        ),
+    ] = "",
+    assigned_user: Annotated[
+        bool, typer.Option("--assigned-user", help="Let the cluster assign the user of the pods, as OpenShift does.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Also write the measurements to this file."),
@@ -54,19 +84,6 @@ def probe_command(
     uses them in place of the network of the pool: `measurements: FILE` in the fleet file. Ends with 1 if nothing could
     be measured, and with 3 if no cluster answers or a right is missing.
     """
-    from rayhelm.cli.files import check_writable
-    from rayhelm.deploy.compose.platform import NAMESPACE as SYSTEM
-    from rayhelm.errors import FleetError, MissingError, UsageError
-    from rayhelm.facts import load_catalog
-    from rayhelm.fleet.document import read_document
-    from rayhelm.fleet.find_file import find_fleet_file
-    from rayhelm.fleet.load import parse_fleet
-    from rayhelm.live.cluster.reader import AbsentError, ForbiddenError
-    from rayhelm.live.cluster.writer import connect_writer
-    from rayhelm.live.probe.objects import build_setup, format_objects
-    from rayhelm.live.probe.store import read_file
-    from rayhelm.live.probe.targets import choose_cluster, find_targets, list_images, list_jobs, measure_pools
-
     if namespace == SYSTEM:
         raise UsageError(
             f"namespace {namespace} has the account of the doctor, and who may create Jobs there can use it;"
@@ -77,8 +94,9 @@ def probe_command(
     # Without its measurements: the first probe writes them, and a later one replaces them.
     loaded = parse_fleet(read_document(find_fleet_file(fleet)))
     region = choose_cluster(loaded, cluster)
+    registry = check_mirror(registry, "--registry") if registry else read_registry(loaded, region)
     if setup:
-        print(format_objects(build_setup(namespace, list_images(loaded, region, image), priority_class)))
+        print(format_objects(build_setup(namespace, list_images(loaded, region, image, registry), priority_class)))
         return
     if output:
         check_writable(output, "rayhelm probe FLEET -o FILE")
@@ -86,10 +104,20 @@ def probe_command(
     try:
         writer = connect_writer(context, kubeconfig)
         targets = find_targets(
-            writer, loaded, region, pool or (), image, namespace, on_cpu=cpu, priority_class=priority_class, warn=warn
+            writer,
+            loaded,
+            region,
+            pool or (),
+            image,
+            namespace,
+            on_cpu=cpu,
+            registry=registry,
+            assigned_user=assigned_user,
+            priority_class=priority_class,
+            warn=warn,
         )
         if dry_run:
-            print(format_objects(list_jobs(targets, timeout * 60, load_catalog())))
+            print(format_objects(list_jobs(targets, timeout * 60)))
             return
         with show_progress(format) as show:
             measured = measure_pools(writer, targets, namespace, timeout * 60, output, show, warn)
@@ -107,10 +135,7 @@ def probe_command(
         raise typer.Exit(FleetError.exit_code)
 
 
-def _print_tables(measured: "FleetMeasurements", output: Path | None) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _print_tables(measured: FleetMeasurements, output: Path | None) -> None:
     out = console()
     for name, pool in measured.pools.items():
         nodes = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"pool {name} · {pool.gpu}", title_justify="left")

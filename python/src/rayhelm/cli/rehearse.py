@@ -1,18 +1,25 @@
 """`rayhelm rehearse`: try a fleet, and a change of it, on a cluster without GPUs."""
 
+import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rayhelm.cli.output import PageFormat, PageFormatOption, console, show_progress
+from rayhelm.cli.output import PageFormat, PageFormatOption, print_page, show_progress
+from rayhelm.deploy.render.files import Rendered, render_fleet
+from rayhelm.errors import UsageError
 from rayhelm.fleet.find_file import find_fleet_file
-
-if TYPE_CHECKING:
-    from rayhelm.deploy.render.files import Rendered
-    from rayhelm.run.rehearsal.cluster_session import ClusterSession
-    from rayhelm.run.rehearsal.report import Report
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.live.cluster.kubectl import Kubectl, find_kubectl
+from rayhelm.run.rehearsal.cluster_session import ClusterSession
+from rayhelm.run.rehearsal.rehearse import clean as remove_all
+from rayhelm.run.rehearsal.rehearse import rehearse
+from rayhelm.run.rehearsal.report import Report
+from rayhelm.run.rehearsal.report_page import format_markdown, print_report
+from rayhelm.run.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
 
 __all__ = ["rehearse_command"]
 
@@ -73,14 +80,6 @@ def rehearse_command(
     Exit code 0: no request failed. Exit code 1: requests failed, or the change is incomplete. The rehearsal removes
     everything that it creates. The cluster needs the KubeRay operator.
     """
-    import signal
-
-    from rayhelm.deploy.render.files import render_fleet
-    from rayhelm.errors import UsageError
-    from rayhelm.run.rehearsal.rehearse import clean as remove_all
-    from rayhelm.run.rehearsal.rehearse import rehearse
-    from rayhelm.run.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
-
     # SIGTERM removes everything, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if clean:
@@ -112,18 +111,12 @@ def rehearse_command(
         raise typer.Exit(1)
 
 
-def _open_session(kubeconfig: Path | None, context: str, report_progress: Callable[[str], None]) -> "ClusterSession":
-    from rayhelm.live.cluster.kubectl import Kubectl, find_kubectl
-    from rayhelm.run.rehearsal.cluster_session import ClusterSession
-
+def _open_session(kubeconfig: Path | None, context: str, report_progress: Callable[[str], None]) -> ClusterSession:
     file = kubeconfig.absolute() if kubeconfig else None
     return ClusterSession(Kubectl(find_kubectl(), file, context=context), file, context, report_progress)
 
 
-def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
-    from rayhelm.errors import UsageError
-    from rayhelm.fleet.nearest import did_you_mean
-
+def _services(old: Rendered, new: Rendered | None, wanted: list[str]) -> tuple[str, ...]:
     known = [*old.values, *(new.values if new else ())]
     for name in wanted:
         if name not in known:
@@ -133,21 +126,11 @@ def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tup
     return tuple(wanted)
 
 
-def _print(report: "Report", format: PageFormat) -> None:
-    from rayhelm.run.rehearsal.report_page import format_markdown, print_report
-
-    match format:
-        case PageFormat.json:
-            print(report.model_dump_json(indent=2))
-        case PageFormat.markdown:
-            print(format_markdown(report), end="")
-        case PageFormat.text:
-            print_report(report, console())
+def _print(report: Report, format: PageFormat) -> None:
+    print_page(report, format, format_markdown, print_report)
 
 
 def _print_cleaned(removed: int | None, format: PageFormat) -> None:
-    import json
-
     if format is PageFormat.json:
         print(json.dumps({"found": removed is not None, "uninstalled": removed or 0}))
     elif removed is None:

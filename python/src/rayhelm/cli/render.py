@@ -1,20 +1,22 @@
 """`rayhelm render`: write the files of a fleet, or compare them."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument
-from rayhelm.cli.output import Format, FormatOption, warn
+from rayhelm.check.lint.admission import check_admission
+from rayhelm.cli.output import FleetArgument, Format, FormatOption, warn
+from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
+from rayhelm.deploy.render.files import build_files, build_manifests, render_fleet
+from rayhelm.deploy.render.folder import EDITED, Difference, compare, write
+from rayhelm.deploy.render.manifest import MANIFEST
+from rayhelm.deploy.render.repository import find_repository_problems
+from rayhelm.deploy.render.warnings import list_warnings
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.find_file import find_fleet_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rayhelm.deploy.render.folder import Difference
-    from rayhelm.errors import Problem
 
 __all__ = ["render_command"]
 
@@ -36,18 +38,10 @@ def render_command(
     no longer has. It removes no other file and no file that was edited since. Before it overwrites such a file, it
     keeps a copy.
     """
-    from rayhelm.check.lint.admission import check_admission
-    from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
-    from rayhelm.deploy.render.files import build_files, build_manifests, render_fleet
-    from rayhelm.deploy.render.folder import compare, write
-    from rayhelm.deploy.render.repository import find_repository_problems
-    from rayhelm.deploy.render.warnings import list_warnings
-    from rayhelm.errors import FleetError
-
     path = find_fleet_file(fleet)
     folder = output or path.parent
     rendered = render_fleet(path)
-    misplaced = list(find_repository_problems(rendered.loaded, folder))
+    misplaced = [rendered.loaded.document.locate(each) for each in find_repository_problems(rendered.plan, folder)]
     if misplaced and not output:
         raise FleetError(misplaced)
     files = build_files(rendered)
@@ -60,8 +54,8 @@ def render_command(
     problems = list(_stale(difference, folder, command)) if check else []
     if not check:
         write(folder, files, difference)
-    left_open = list_warnings(rendered.plan, rendered.loaded)
-    unpriced = list_models_without_price(rendered.plan, rendered.loaded.fleet)
+    left_open = list_warnings(rendered.plan, rendered.loaded.document.locate)
+    unpriced = list_models_without_price(rendered.plan)
     found = (*rendered.plan.all_warnings, *unpriced, *map(str, misplaced))
     warnings = [*found, *(() if check else (*left_open, *_warnings(difference, folder)))]
     if format is Format.json:
@@ -79,10 +73,7 @@ def render_command(
         warn(text)
 
 
-def _stale(difference: "Difference", folder: Path, command: str) -> "Iterator[Problem]":
-    from rayhelm.deploy.render.manifest import MANIFEST
-    from rayhelm.errors import Fix, Problem
-
+def _stale(difference: Difference, folder: Path, command: str) -> Iterator[Problem]:
     render = Fix(command=command)
     for name in difference.stale:
         yield Problem("is stale", file=str(folder / name), fix=render)
@@ -95,9 +86,7 @@ def _stale(difference: "Difference", folder: Path, command: str) -> "Iterator[Pr
         yield Problem("is stale", file=str(folder / MANIFEST), fix=render)
 
 
-def _warnings(difference: "Difference", folder: Path) -> "Iterator[str]":
-    from rayhelm.deploy.render.folder import EDITED
-
+def _warnings(difference: Difference, folder: Path) -> Iterator[str]:
     for name in difference.edited:
         yield f"{folder / name}: was edited, and is overwritten; a copy of it is in {folder / EDITED}"
     for name in difference.kept:
@@ -107,9 +96,9 @@ def _warnings(difference: "Difference", folder: Path) -> "Iterator[str]":
 
 
 def _as_json(
-    difference: "Difference", folder: Path, warnings: list[str], problems: list["Problem"], *, check: bool
+    difference: Difference, folder: Path, warnings: list[str], problems: list[Problem], *, check: bool
 ) -> dict[str, object]:
-    def paths(names: "Sequence[str]") -> list[str]:
+    def paths(names: Sequence[str]) -> list[str]:
         return [str(folder / name) for name in names]
 
     return {

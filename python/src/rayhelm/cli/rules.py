@@ -1,13 +1,17 @@
 """`rayhelm rules`: rule files of a fleet, for a Prometheus without the operator."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument
-from rayhelm.cli.output import Format, FormatOption, warn
+from rayhelm.cli.files import as_json, describe_kept, write_folder
+from rayhelm.cli.output import FleetArgument, Format, FormatOption, warn
+from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
+from rayhelm.deploy.render.files import render_fleet
 from rayhelm.fleet.find_file import find_fleet_file
+from rayhelm.observe.rules.files import build_rule_files
 
 __all__ = ["rules_command"]
 
@@ -24,17 +28,10 @@ def rules_command(
     The fleet asks for rules with `clusters.NAME.prometheus.rules`. Chart `platform` installs the same rules. The folder
     keeps a list of the files; a later run removes those that it no longer writes, unless they were edited.
     """
-    import json
-
-    from rayhelm.cli.files import as_json, describe_kept, write_folder
-    from rayhelm.deploy.compose.prometheus_rules import list_models_without_price
-    from rayhelm.deploy.render.files import render_fleet
-    from rayhelm.observe.rules.files import build_rule_files
-
     rendered = render_fleet(find_fleet_file(fleet))
     files = build_rule_files(rendered)
     done = write_folder(output, files, MANIFEST, "rayhelm rules FLEET -o FOLDER")
-    warnings = [*list_models_without_price(rendered.plan, rendered.loaded.fleet), *describe_kept(done)]
+    warnings = [*list_models_without_price(rendered.plan), *describe_kept(done)]
     if format is Format.json:
         print(json.dumps({**as_json(done), "warnings": warnings}, indent=2))
         return

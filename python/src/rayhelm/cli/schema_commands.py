@@ -1,10 +1,20 @@
 """`rayhelm schema` and `rayhelm explain`: the keys that files may have, read from the types."""
 
+import json
+import textwrap
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel
 
 from rayhelm.cli.output import NARROW, Format, FormatOption, console
+from rayhelm.deploy.charts.models import CHARTS
+from rayhelm.errors import UsageError
+from rayhelm.fleet.explain import explain
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.fleet.walk import fields
 
 __all__ = ["explain_command", "schema_command"]
 
@@ -19,18 +29,8 @@ def schema_command(
 
     Unlike `values.schema.json` in a chart, it requires no keys that have a default.
     """
-    import json
-
-    from pydantic import BaseModel
-
-    from rayhelm.errors import UsageError
-    from rayhelm.fleet.fleet import Fleet
-    from rayhelm.fleet.nearest import did_you_mean
-
     models: dict[str, type[BaseModel]] = {"fleet": Fleet}
     if what not in models:
-        from rayhelm.deploy.charts.models import CHARTS
-
         models |= CHARTS
     if what not in models:
         raise UsageError(f"there is no schema `{what}`; {did_you_mean(what, models)}")
@@ -52,19 +52,8 @@ def explain_command(
 
     Ends with 2 if there is no such field.
     """
-    import json
-    from dataclasses import asdict
-
-    from rayhelm.fleet.explain import explain
-    from rayhelm.fleet.fleet import Fleet
-    from rayhelm.fleet.walk import fields
-
-    if field and field.partition(".")[0] not in fields(Fleet):
-        from rayhelm.deploy.charts.models import CHARTS
-
-        explanation = explain(field, CHARTS)
-    else:
-        explanation = explain(field)
+    is_of_chart = field and field.partition(".")[0] not in fields(Fleet)
+    explanation = explain(field, CHARTS if is_of_chart else None)
     if format is Format.json:
         print(json.dumps(asdict(explanation), indent=2))
         return
@@ -84,8 +73,6 @@ def explain_command(
 
 def _wrap(text: str, indent: str) -> list[str]:
     """Lines of the text, as wide as the terminal; 80 columns without one."""
-    import textwrap
-
     width = max(console(NARROW).width, len(indent) + 40)
     return textwrap.wrap(
         " ".join(text.split()), width, initial_indent=indent, subsequent_indent=indent, break_long_words=False

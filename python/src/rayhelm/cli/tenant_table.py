@@ -1,22 +1,17 @@
 """The tables of tenants and versions in `rayhelm plan`."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-    from rich.table import Table
-
-    from rayhelm.planner.plan import Plan, RemotePlan, TenantPlan, VersionPlan
+from rayhelm.planner.plan import Plan, RemotePlan, TenantPlan, VersionPlan
 
 __all__ = ["build_tenant_table", "forwarded_names", "joined_names"]
 
 
-def build_tenant_table(plan: "Plan") -> "Table":
+def build_tenant_table(plan: Plan) -> Table:
     """A row for each tenant: what it may call, its limits, its services, and their GPUs with the upgrade surge."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     urls = ", ".join(f"{gateway.url} ({cluster})" for cluster, gateway in plan.gateways.items())
     table = Table(
         box=SIMPLE_HEAD,
@@ -41,18 +36,24 @@ def build_tenant_table(plan: "Plan") -> "Table":
             str(tenant.requests_per_minute) if tenant.models else "-",
             str(tenant.concurrency) if tenant.models else "-",
             ", ".join(tenant.services) or "-",
-            f"{baseline:g} + {upgrade_surge:g}" if owned else "-",
+            f"{baseline:g}{_name_limit(name, plan)} + {upgrade_surge:g}" if owned else "-",
         )
     return table
 
 
-def _list_models(tenant: "TenantPlan") -> "Iterator[str]":
+def _name_limit(tenant: str, plan: Plan) -> str:
+    """Return the limit of the tenant, which its ResourceQuota has beside the upgrade surge; empty without one."""
+    limit = plan.declared.tenants[tenant].gpus
+    return "" if limit is None else f" of {limit:g}"
+
+
+def _list_models(tenant: TenantPlan) -> Iterator[str]:
     """Models that the tenant may call, each with its pinned version."""
     for model in tenant.models:
         yield f"{model} ({tenant.pinned_versions[model]})" if model in tenant.pinned_versions else model
 
 
-def joined_names(plan: "Plan") -> "Iterator[str]":
+def joined_names(plan: Plan) -> Iterator[str]:
     """A sentence for each model name that several models serve, with the weight of each version."""
     for gateway in plan.gateways.values():
         for name, versions in gateway.versions.items():
@@ -61,7 +62,7 @@ def joined_names(plan: "Plan") -> "Iterator[str]":
             yield f"{name}: {', '.join(_version(version, found) for version, found in versions.items())}"
 
 
-def forwarded_names(plan: "Plan") -> "Iterator[str]":
+def forwarded_names(plan: Plan) -> Iterator[str]:
     """A sentence for each model that a gateway forwards to other clusters, with the way to them."""
     for cluster, gateway in plan.gateways.items():
         for name in gateway.forwarded:
@@ -69,12 +70,12 @@ def forwarded_names(plan: "Plan") -> "Iterator[str]":
             yield f"{name}: the gateway of {cluster} forwards every request to {ways}"
 
 
-def _describe_way(other: str, remote: "RemotePlan") -> str:
+def _describe_way(other: str, remote: RemotePlan) -> str:
     latency = "unknown" if remote.latency_s is None else f"{remote.latency_s * 1000:.3g} ms"
     price = "unknown" if remote.price_per_gigabyte is None else f"{remote.price_per_gigabyte:.3g} USD/GB"
     return f"{other} (round trip {latency}, traffic {price})"
 
 
-def _version(name: str, found: "VersionPlan") -> str:
+def _version(name: str, found: VersionPlan) -> str:
     places = " and ".join(f"{model} ({share})" for model, share in found.models.items())
     return f"{name} {found.weight} % by {places}"

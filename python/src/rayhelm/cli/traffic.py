@@ -6,15 +6,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
+from rich.table import Column, Table
+from rich.text import Text
 
+from rayhelm.cli.files import check_new, write_file
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 from rayhelm.errors import UsageError
-
-if TYPE_CHECKING:
-    from rayhelm.live.traffic.summary import ModelTraffic, TrafficLog
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.live.traffic.fleet_text import format_models
+from rayhelm.live.traffic.records import TRACE_MODEL, TraceError, read_lines
+from rayhelm.live.traffic.summary import ModelTraffic, TrafficLog, summarize
 
 __all__ = ["traffic_command"]
 
@@ -48,10 +52,6 @@ def traffic_command(
     Gateway lines have arrivals and rejected requests; engine lines have tokens. With both, a request is counted once.
     Ends with 2 if no line is about a request of a model.
     """
-    from rayhelm.cli.files import check_new, write_file
-    from rayhelm.live.traffic.fleet_text import format_models
-    from rayhelm.live.traffic.summary import summarize
-
     if output:
         check_new(output, _COMMAND)
     log = _read_files(files, format)
@@ -71,10 +71,7 @@ def traffic_command(
         print(format_models(found), end="")
 
 
-def _read_files(files: list[Path], format: Format) -> "TrafficLog":
-    from rayhelm.live.traffic.records import TraceError, read_lines
-    from rayhelm.live.traffic.summary import TrafficLog
-
+def _read_files(files: list[Path], format: Format) -> TrafficLog:
     log = TrafficLog()
     with show_progress(format) as watch:
         for file in files:
@@ -100,9 +97,7 @@ def _open(file: Path) -> Iterator[TextIO]:
         yield stream
 
 
-def _select(found: "Mapping[str, ModelTraffic]", model: str) -> "Mapping[str, ModelTraffic]":
-    from rayhelm.live.traffic.records import TRACE_MODEL
-
+def _select(found: Mapping[str, ModelTraffic], model: str) -> Mapping[str, ModelTraffic]:
     if not model:
         return found
     if model not in found and list(found) == [TRACE_MODEL]:
@@ -110,9 +105,7 @@ def _select(found: "Mapping[str, ModelTraffic]", model: str) -> "Mapping[str, Mo
     return {name: each for name, each in found.items() if name == model}
 
 
-def _build_error(log: "TrafficLog", model: str) -> UsageError:
-    from rayhelm.fleet.nearest import did_you_mean
-
+def _build_error(log: TrafficLog, model: str) -> UsageError:
     names = sorted({name for name, _ in log.requests})
     if model and names:
         return UsageError(f"no request of model `{model}`; {did_you_mean(model, names)}")
@@ -127,10 +120,7 @@ def _build_error(log: "TrafficLog", model: str) -> UsageError:
     )
 
 
-def _show(found: "Mapping[str, ModelTraffic]") -> None:
-    from rich.table import Column, Table
-    from rich.text import Text
-
+def _show(found: Mapping[str, ModelTraffic]) -> None:
     one = next(iter(found.values()))
     rate = f"p{one.percentile:g}"
     columns = (

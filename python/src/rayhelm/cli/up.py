@@ -1,20 +1,36 @@
 """`rayhelm up`: serve a fleet on this computer."""
 
+import json
+import os
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rayhelm.cli.fleet_commands import FleetArgument
-from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
+from rayhelm.cli.output import FleetArgument, Format, FormatOption, console, show_progress, warn
+from rayhelm.cli.up_gateway import render_gateway, select_models
+from rayhelm.deploy.charts.helm import template
+from rayhelm.deploy.render.files import CHART, Rendered, render_fleet
+from rayhelm.deploy.values.emit import select_changed
+from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.errors import FleetError, Problem, UsageError
 from rayhelm.fleet.find_file import find_fleet_file
-
-if TYPE_CHECKING:
-    from rayhelm.deploy.render.files import Rendered
-    from rayhelm.deploy.values.ray_service import RayServiceValues
-    from rayhelm.run.local.prometheus import LocalMetrics, LocalService
-    from rayhelm.run.local.state import EndpointState, LocalEndpoint
+from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.observe.rules.files import build_recording_files
+from rayhelm.run.local import preflight
+from rayhelm.run.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
+from rayhelm.run.local.data_path import merge_data_paths, name_data_path, read_data_path
+from rayhelm.run.local.gateway import add_key
+from rayhelm.run.local.prometheus import LocalMetrics, LocalService
+from rayhelm.run.local.serve import find_running, up
+from rayhelm.run.local.state import EndpointState, LocalEndpoint, default_folder
+from rayhelm.run.local.tracing import adapt_tracing, check_url
+from rayhelm.run.standin.checkpoint import write_checkpoint
+from rayhelm.run.standin.model import adapt_for_local_gpus, make_stand_in
+from rayhelm.run.standin.small_model import Downloaded, SmallModel, fetch, parse_small_model
 
 __all__ = ["StateOption", "open_state", "up_command"]
 
@@ -39,6 +55,15 @@ def up_command(
             " but replaces private functions of Ray.",
         ),
     ] = False,
+    small_model: Annotated[
+        str,
+        typer.Option(
+            "--small-model",
+            metavar="default|ID@REVISION",
+            help="Without a GPU: replace chat models by this small one of a hub (HF_ENDPOINT), if the hub answers"
+            " within seconds; else by random weights.",
+        ),
+    ] = "",
     metrics: Annotated[
         bool,
         typer.Option(
@@ -55,25 +80,17 @@ def up_command(
 ) -> None:
     """Serve a fleet on this computer and return when every model answers.
 
-    Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins).
+    Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins), or one small model does.
     """
-    import json
-
-    from rayhelm.cli.up_gateway import render_gateway, select_models
-    from rayhelm.deploy.render.files import render_fleet
-    from rayhelm.run.local import preflight
-    from rayhelm.run.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
-    from rayhelm.run.local.data_path import merge_data_paths, read_data_path
-    from rayhelm.run.local.gateway import add_key
-    from rayhelm.run.local.serve import find_running, up
-    from rayhelm.run.local.tracing import adapt_tracing, check_url
-
     traces = check_url(traces) if traces else ""
+    wanted = parse_small_model(small_model) if small_model else None
     state = open_state(state_folder)
     rendered = render_fleet(find_fleet_file(fleet))
     gpus = preflight.find_gpus()
     stand_in = gpus is None
-    values, notes = _values(rendered, up_services(rendered, service), state, stand_in=stand_in)
+    services = up_services(rendered, service)
+    small = _fetch(wanted, rendered, services) if wanted and stand_in else None
+    values, notes = _values(rendered, services, state, small, stand_in=stand_in)
     values = {name: adapt_tracing(each, traces) for name, each in values.items()}
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     ray = {name: _render_ray_service(rendered, name, values[name]) for name in values}
@@ -81,7 +98,7 @@ def up_command(
     paths = [read_data_path(service) for service in ray.values()]
     data_path = merge_data_paths(paths)
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
-    behind = select_models(rendered, routes) if gateway else {}
+    behind = select_models(rendered, routes, name_data_path(data_path)) if gateway else {}
     gateway_models = {name: model.model_dump() for name, model in behind.items()}
     digest = hash_config({**config, "gateway": gateway_models, "data_path": data_path})
     if any(path != data_path for path in paths):
@@ -95,6 +112,7 @@ def up_command(
         state,
         port=port,
         models=len(models),
+        small_models=_count_small(values, small),
         stand_in=stand_in,
         share_imports=share_imports,
         requested_gpus=count_gpus(config),
@@ -123,21 +141,15 @@ def up_command(
     _print_ready(endpoint, local_gateway.key if local_gateway else "", format)
 
 
-def open_state(folder: Path | None) -> "EndpointState":
+def open_state(folder: Path | None) -> EndpointState:
     """Return the state of the endpoint in `folder`, or in the default folder. Raises UsageError for a file."""
-    from rayhelm.errors import UsageError
-    from rayhelm.run.local.state import EndpointState, default_folder
-
     if folder and folder.exists() and not folder.is_dir():
         raise UsageError(f"`--state {folder}` is a file; write a folder, for example `--state {folder}-state`")
     return EndpointState((folder or default_folder()).absolute())
 
 
-def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
+def up_services(rendered: Rendered, wanted: str | None) -> list[str]:
     """List the services to serve: all that one computer needs, or `wanted`. Raises UsageError if there is none."""
-    from rayhelm.errors import UsageError
-    from rayhelm.fleet.nearest import did_you_mean
-
     known = list(rendered.values)
     if wanted is None:
         return [service for service in known if not _is_duplicate(rendered, service)]
@@ -148,7 +160,7 @@ def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
     return [wanted]
 
 
-def _is_duplicate(rendered: "Rendered", service: str) -> bool:
+def _is_duplicate(rendered: Rendered, service: str) -> bool:
     """Return whether a service only has other placements or versions of models that are already served here."""
     plans = rendered.plan.of_service(service)
     if any(plan.served_as == plan.model for plan in plans):
@@ -158,14 +170,21 @@ def _is_duplicate(rendered: "Rendered", service: str) -> bool:
     return True
 
 
-def _values(
-    rendered: "Rendered", services: list[str], state: "EndpointState", *, stand_in: bool
-) -> tuple[dict[str, "RayServiceValues"], list[str]]:
-    """Values of each service as this computer can serve them, and notes on what differs from the fleet."""
-    from rayhelm.errors import FleetError, Problem
-    from rayhelm.run.standin.checkpoint import write_checkpoint
-    from rayhelm.run.standin.model import adapt_for_local_gpus, make_stand_in
+def _fetch(model: SmallModel, rendered: Rendered, services: list[str]) -> Downloaded | None:
+    """Return the small model if the fleet has a chat model; a warning says why it is not there."""
+    if not any(plan.task == "chat" for service in services for plan in rendered.plan.of_service(service)):
+        return None
+    result = fetch(model)
+    if isinstance(result, str):
+        warn(f"{model} is not served: {result}")
+        return None
+    return result
 
+
+def _values(
+    rendered: Rendered, services: list[str], state: EndpointState, small: Downloaded | None, *, stand_in: bool
+) -> tuple[dict[str, RayServiceValues], list[str]]:
+    """Values of each service as this computer can serve them, and notes on what differs from the fleet."""
     if not stand_in:
         return {service: adapt_for_local_gpus(rendered.values[service]) for service in services}, []
     architectures = {
@@ -173,12 +192,15 @@ def _values(
         for service in services
     }
     results = {
-        service: make_stand_in(rendered.values[service], architectures[service], state.stand_ins)
+        service: make_stand_in(rendered.values[service], architectures[service], state.stand_ins, small)
         for service in services
     }
-    notes = ["no GPU found: tiny models with random weights replace the real ones; their answers have no meaning"]
+    families = {family for result in results.values() for family in result.families}
+    notes = ["no GPU found: other models replace the real ones"]
+    if families:
+        notes = ["no GPU found: tiny models with random weights replace the real ones; their answers have no meaning"]
     notes += [note for result in results.values() for note in result.notes]
-    for family in {family for result in results.values() for family in result.families}:
+    for family in families:
         write_checkpoint(family, state.stand_ins)
     values = {service: result.values for service, result in results.items() if _serves(result.values)}
     if not values:
@@ -186,33 +208,31 @@ def _values(
     return values, notes
 
 
-def _serves(values: "RayServiceValues") -> bool:
+def _count_small(values: Mapping[str, RayServiceValues], small: Downloaded | None) -> int:
+    models = [
+        model for each in values.values() for app in each.serve.applications.values() for model in app.models.values()
+    ]
+    return sum(small is not None and model.source == str(small.folder) for model in models)
+
+
+def _serves(values: RayServiceValues) -> bool:
     return bool(values.serve.applications or values.serve.custom_applications)
 
 
-def _render_ray_service(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:
-    from rayhelm.deploy.charts.helm import template
-    from rayhelm.deploy.render.files import CHART
-    from rayhelm.deploy.values.emit import select_changed
-
+def _render_ray_service(rendered: Rendered, service: str, values: RayServiceValues) -> dict[str, Any]:
     objects = template(
         CHART, service, rendered.namespace(service), select_changed(values), kube_version=rendered.kubernetes(service)
     )
     return next(item for item in objects if item["kind"] == "RayService")
 
 
-def _build_metrics(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> "LocalMetrics":
+def _build_metrics(rendered: Rendered, values: Mapping[str, RayServiceValues]) -> LocalMetrics:
     """Services, and the recording rules that the fleet asks for."""
-    from rayhelm.observe.rules.files import build_recording_files
-    from rayhelm.run.local.prometheus import LocalMetrics
-
     return LocalMetrics(_list_services(rendered, values), build_recording_files(rendered))
 
 
-def _list_services(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> dict[str, "LocalService"]:
+def _list_services(rendered: Rendered, values: Mapping[str, RayServiceValues]) -> dict[str, LocalService]:
     """List applications and models of each service, which tell Prometheus whose series it reads."""
-    from rayhelm.run.local.prometheus import LocalService
-
     return {
         service: LocalService(
             rendered.namespace(service),
@@ -223,10 +243,8 @@ def _list_services(rendered: "Rendered", values: Mapping[str, "RayServiceValues"
     }
 
 
-def _print_ready(endpoint: "LocalEndpoint", key: str, format: Format) -> None:
+def _print_ready(endpoint: LocalEndpoint, key: str, format: Format) -> None:
     """Print the endpoint, and `key` where there is a gateway: the only place that shows it."""
-    import json
-
     if format is Format.json:
         print(json.dumps(endpoint.model_dump(mode="json") | ({"key": key} if key else {}), indent=2))
         return
@@ -250,10 +268,6 @@ def _print_ready(endpoint: "LocalEndpoint", key: str, format: Format) -> None:
 
 def _command() -> str:
     """The name of this command in this shell: its path if the shell would not find it."""
-    import os
-    import shutil
-    import sys
-
     program = Path(sys.argv[0])
     if shutil.which("rayhelm") or not program.is_file():
         return "rayhelm"

@@ -2,17 +2,17 @@
 
 from typing import Any
 
+from pydantic import ValidationError
+
+from rayhelm.fleet.base import short
+from rayhelm.fleet.nearest import nearest
+from rayhelm.fleet.translate import describe_type
+
 __all__ = ["describe_argument"]
 
 
 def describe_argument(error: Any) -> str | None:
     """The message for a wrong value of an option or argument; None if typer's own message is right."""
-    from pydantic import ValidationError
-
-    from rayhelm.fleet.base import short
-    from rayhelm.fleet.nearest import nearest
-    from rayhelm.fleet.translate import describe_type
-
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return None

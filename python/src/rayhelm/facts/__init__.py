@@ -1,10 +1,10 @@
 """GPUs, models, networks and tasks: data files with a thin loader.
 
 A new entry is one new file: `data/gpus/<id>.yaml`, `data/mig/<id>.yaml`, `data/models/<owner>--<name>.yaml`,
-`data/networks/<id>.yaml`, `data/tasks/<id>.yaml`.
+`data/networks/<id>.yaml`, `data/prices/<provider>.yaml`, `data/tasks/<id>.yaml`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -12,12 +12,13 @@ from pathlib import Path
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts._load import CatalogFolder, stem
 from rayhelm.facts._origin import shown
-from rayhelm.facts.gpu import GpuKind
+from rayhelm.facts.gpu import GpuKind, GpuPrice
 from rayhelm.facts.gpu_names import find_spelling, list_candidates
 from rayhelm.facts.mig import MigTable
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.network import NetworkKind
 from rayhelm.facts.parts import make_mig_instance, make_time_slice
+from rayhelm.facts.prices import PriceTable
 
 __all__ = ["Catalog", "load_catalog"]
 
@@ -29,7 +30,8 @@ class Catalog:
     """Finds entries by id or alias, case-insensitive. An unknown name raises FleetError with the nearest names."""
 
     def __init__(self, folder: Path = _DATA) -> None:
-        self._gpus = CatalogFolder(folder / "gpus", GpuKind, "GPU")
+        self.prices = PriceTable(folder / "prices")
+        self._gpus = CatalogFolder(folder / "gpus", GpuKind, "GPU").map(self._add_price)
         self._mig = CatalogFolder(folder / "mig", MigTable, "mig")
         self._models = CatalogFolder(folder / "models", Checkpoint, "model")
         self._networks = CatalogFolder(folder / "networks", NetworkKind, "network")
@@ -48,13 +50,10 @@ class Catalog:
         raise FleetError(Problem(f"{gpu.id} has no MIG", fix=Fix(value=f"{gpu.id}/2", why="one of two time slices")))
 
     def _find_gpu(self, name: str) -> GpuKind:
-        try:
-            return self._gpus.get(name)
-        except FleetError:
-            if gpu := find_spelling(name, self.gpus()):
-                return gpu
-            if not (candidates := list_candidates(name, self.gpus())):
-                raise
+        if gpu := self._gpus.find(name) or find_spelling(name, self.gpus()):
+            return gpu
+        if not (candidates := list_candidates(name, self.gpus())):
+            raise FleetError(self._gpus.build_unknown_problem(name))
         first, *others = [Fix(value=gpu.id, why=_describe(gpu)) for gpu in candidates[:_MOST_CANDIDATES]]
         listed = ", ".join(gpu.id for gpu in candidates[:_MOST_CANDIDATES])
         message = f"the catalog has no GPU {shown(name)}; similar: {listed}"
@@ -66,9 +65,11 @@ class Catalog:
         `H100` is the SXM board, and PCIe and NVL boards exist."""
         whole = name.partition("/")[0]
         found, wanted = self._find_gpu(whole), stem(whole)
+        if stem(found.id) == wanted:
+            return ""  # before the files of all other GPUs are read
         words = wanted.split("-")
         others = [gpu.id for gpu in self.gpus() if gpu.id != found.id and _can_mean(words, stem(gpu.id).split("-"))]
-        if stem(found.id) == wanted or not others:
+        if not others:
             return ""
         return f"GPU {whole} is read as {found.id}; it could also be {', '.join(others)}"
 
@@ -78,12 +79,29 @@ class Catalog:
         found._gpus = self._gpus.add(gpus)
         return found
 
+    def set_prices(self, change: Callable[[GpuKind], GpuPrice]) -> "Catalog":
+        """Return a catalog with other prices."""
+        found = copy(self)
+        found._gpus = self._gpus.map(lambda gpu: gpu.model_copy(update={"price": change(gpu)}))
+        return found
+
+    def _add_price(self, gpu: GpuKind) -> GpuKind:
+        return gpu.model_copy(update={"price": self.prices.find(gpu.id)})
+
     def mig(self, gpu: GpuKind) -> MigTable | None:
         """Return the MIG profiles of a GPU; None if it has no MIG."""
         return self._mig.get(gpu.mig) if gpu.mig else None
 
     def model(self, name: str) -> Checkpoint:
         return self._models.get(name)
+
+    def find_model(self, name: str) -> Checkpoint | None:
+        """Return a model by id or alias; None if the catalog lacks it."""
+        return self._models.find(name)
+
+    def build_unknown_model_problem(self, name: str) -> Problem:
+        """Return the problem of a model that the catalog lacks, with the nearest names."""
+        return self._models.build_unknown_problem(name)
 
     def network(self, name: str) -> NetworkKind:
         return self._networks.get(name)

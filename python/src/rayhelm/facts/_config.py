@@ -1,6 +1,7 @@
 """Convert a Hugging Face `config.json` into the catalog's record."""
 
 import difflib
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts._architecture import Architecture, find_architecture, find_text_architecture, list_architectures
+from rayhelm.facts._beside import Beside, check_quantization, limit_context
 from rayhelm.facts._decoders import Record, decoder
 from rayhelm.facts._encoders import READERS
 from rayhelm.facts._keys import Config
@@ -21,14 +23,20 @@ from rayhelm.facts.model import Checkpoint
 __all__ = ["parse_model"]
 
 
-def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoint:
-    """Return the record of `keys`, a parsed config.json; `name` becomes its id."""
+def parse_model(keys: Mapping[str, Any], name: str, origin: Origin, beside: Beside | None = None) -> Checkpoint:
+    """Return the record of `keys`, a parsed config.json; `name` becomes its id. `beside`: other files of its folder."""
+    beside = beside or Beside()
     config = Config(keys, origin)
     named, architecture, head = _get_architecture(config)
     record = _read(config, architecture)
     record |= _read_head(record, head)
+    record |= limit_context(record, config, beside)
     entry = config.part(architecture.text) if architecture.text and _has_quantization(config, architecture) else config
-    quantization = parse_quantization(entry, record["layers"])
+    has_latent_cache = bool(record["attention"].get("mla"))
+    if beside.quantization and not entry.has("quantization_config") and not entry.has("compression_config"):
+        entry = entry.with_values({"quantization_config": dict(beside.quantization)})
+    check_quantization(entry, record["layers"], beside, has_latent_cache=has_latent_cache)
+    quantization = parse_quantization(entry, record["layers"], has_latent_cache=has_latent_cache)
     try:
         return Checkpoint.model_validate(
             {"id": name, "architecture": named, "quantization": quantization, "source": origin.file, **record}
@@ -125,10 +133,14 @@ def _get_architecture(config: Config) -> tuple[str, Architecture, str]:
     if found := find_architecture(named[0]):
         return named[0], *found
     near = difflib.get_close_matches(named[0][:80], list_architectures(), n=3, cutoff=0.0)
-    fix = Fix.advice(
+    others = (
         "`architecture` in the fleet file can name a similar model, or `memory` give its figures; nearest known: "
         + ", ".join(near)
     )
+    fix = Fix.advice(others)
+    if config.file.endswith(".json") and "://" not in config.file and config.has_text:
+        built = "it builds the model with vLLM, where that is installed, and writes a file for `architecture`; or "
+        fix = Fix(command=f"rayhelm catalog add {shlex.quote(config.file)}", why=built + others)
     raise config.problem("architectures", f"{shown(named[0])} is not known", fix)
 
 

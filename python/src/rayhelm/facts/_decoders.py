@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.errors import Fix
 from rayhelm.facts._keys import Config
 from rayhelm.facts._origin import shown
+from rayhelm.facts._rope import read_contexts
 
 __all__ = ["OTHER_MODEL", "Record", "add_extra", "decoder", "dtype"]
 
@@ -25,7 +26,7 @@ def decoder(config: Config, other_layers: Set[str] = frozenset()) -> Record:
         if config.flag("is_four_times_wide", False)
         else config.count("intermediate_size", least=0),
         "vocab": config.count("vocab_size"),
-        "max_context": config.count("max_position_embeddings"),
+        **read_contexts(config),
         "dtype": dtype(config),
         "tied_embeddings": config.flag("tie_word_embeddings", False),
         "mlp_bias": config.flag("mlp_bias", False),

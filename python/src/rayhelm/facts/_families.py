@@ -73,7 +73,12 @@ def _read_chatglm(config: Config, record: Record) -> None:
 
 
 def _read_llama4(config: Config, record: Record) -> None:
-    """Read Llama 4: experts in every n-th layer, each with a shared expert as wide as one expert."""
+    """Read Llama 4: chunked attention except in layers without rotary positions, every fourth one; experts in every
+    n-th layer, each with a shared expert as wide as one expert."""
+    layers, kinds, rotary = record["layers"], config.texts("layer_types"), config.flags("no_rope_layers")
+    every = config.count("no_rope_layer_interval", 4)
+    chunked = kinds.count("chunked_attention") if kinds else sum(rotary) if rotary else layers - layers // every
+    record["attention"] |= {"chunk": config.count("attention_chunk_size", 8192), "chunked_layers": chunked}
     step = config.count("interleave_moe_layer_step", 1)
     read_experts(config, record)
     chosen = config.layers("moe_layers") or range(step - 1, record["layers"], step)

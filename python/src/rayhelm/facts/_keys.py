@@ -29,8 +29,22 @@ class Config:
         self._keys, self._origin, self._inside, self._names = keys, origin, inside, names or {}
 
     @property
+    def file(self) -> str:
+        """Return the file or URL of the keys."""
+        return self._origin.file
+
+    @property
+    def has_text(self) -> bool:
+        """Return whether they were read from it."""
+        return bool(self._origin.text)
+
+    @property
     def empty(self) -> bool:
         return not self._keys
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._keys)
 
     def has(self, key: str) -> bool:
         return self._value(key) is not None
@@ -41,6 +55,13 @@ class Config:
 
     def is_text(self, key: str) -> bool:
         return isinstance(self._value(key), str)
+
+    def is_object(self, key: str) -> bool:
+        return isinstance(self._value(key), Mapping)
+
+    def pick(self, *keys: str) -> dict[str, Any]:
+        """Return those of the keys that are present, with their values."""
+        return {key: value for key in keys if (value := self._value(key)) is not None}
 
     def is_list(self, key: str) -> bool:
         return isinstance(self._value(key), list)
@@ -141,6 +162,10 @@ class Config:
     def with_defaults(self, defaults: Mapping[str, Any]) -> "Config":
         written = {key: value for key, value in self._keys.items() if value is not None}
         return Config({**defaults, **written}, self._origin, self._inside, self._names)
+
+    def with_values(self, values: Mapping[str, Any]) -> "Config":
+        """Return the keys with other values of some of them."""
+        return Config({**self._keys, **values}, self._origin, self._inside, self._names)
 
     def with_names(self, names: Mapping[str, str]) -> "Config":
         """Return the same keys, read by the general names of `names` as well."""

@@ -1,7 +1,8 @@
 """Read catalog files on first use. Each file has one record and is named after its id."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -39,15 +40,25 @@ class CatalogFolder(Generic[Record]):
         self._kind: type[Record] = kind
         self._read: dict[Path, Record] = {}
         self._added: tuple[Record, ...] = ()
+        self._change: Callable[[Record], Record] | None = None
+
+    def map(self, change: Callable[[Record], Record]) -> "CatalogFolder[Record]":
+        """Return a folder whose entries are changed when they are read."""
+        found: CatalogFolder[Record] = CatalogFolder(self._folder, self._kind, self._label)
+        found._change, found._added = change, tuple(map(change, self._added))
+        return found
 
     def get(self, name: str) -> Record:
         """Return an entry by id, by alias or, for a model, by the last part of its id."""
+        if entry := self.find(name):
+            return entry
+        raise FleetError(self.build_unknown_problem(name))
+
+    def find(self, name: str) -> Record | None:
+        """Return the same; None for an unknown name."""
         wanted = stem(name)
-        if path := self._files.get(wanted):
-            return self._read_entry(path)
-        if wanted not in self._by_name:
-            raise FleetError(self._build_unknown_problem(name))
-        return self._by_name[wanted]
+        path = self._files.get(wanted)
+        return self._read_entry(path) if path else self._by_name.get(wanted)
 
     def all(self) -> tuple[Record, ...]:
         return self._entries + self._added
@@ -55,7 +66,7 @@ class CatalogFolder(Generic[Record]):
     def add(self, entries: Sequence[Record]) -> "CatalogFolder[Record]":
         """Return a folder that has these entries too. It reads no file again."""
         found: CatalogFolder[Record] = CatalogFolder(self._folder, self._kind, self._label)
-        found._read, found._added = self._read, self._added + tuple(entries)
+        found._read, found._added, found._change = self._read, self._added + tuple(entries), self._change
         return found
 
     @cached_property
@@ -64,7 +75,8 @@ class CatalogFolder(Generic[Record]):
 
     def _read_entry(self, path: Path) -> Record:
         if path not in self._read:
-            self._read[path] = read_record(path, self._kind)
+            entry = read_record(path, self._kind)
+            self._read[path] = self._change(entry) if self._change else entry
         return self._read[path]
 
     @cached_property
@@ -76,9 +88,13 @@ class CatalogFolder(Generic[Record]):
     def _by_name(self) -> dict[str, Record]:
         return {stem(name): entry for entry in self.all() for name in names(entry)}
 
-    def _build_unknown_problem(self, name: str) -> Problem:
+    def build_unknown_problem(self, name: str) -> Problem:
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         found = difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.55)
+        # A fix keeps the number: `1 Gbit/s` is more like `10gbe` than like `ethernet-1g`.
+        numbers = re.findall(r"\d+", name)
+        same = [one for one in spelled if numbers and re.findall(r"\d+", one) == numbers]
+        found = difflib.get_close_matches(stem(name), same, n=3, cutoff=0.3) or found
         # One name of each entry: an id and its alias are no choice.
         by_entry: dict[str, str] = {}
         for one in found:

@@ -29,7 +29,7 @@ class Origin:
         """`fix` without a path is for the key itself."""
         line = line_of(self.text, keys) if self.text and keys else None
         path = ".".join(keys)
-        fix = OWN_FILE if fix is None else fix if fix.is_advice or fix.path else replace(fix, path=path)
+        fix = OWN_FILE if fix is None else fix if fix.is_advice or fix.path or fix.command else replace(fix, path=path)
         return FleetError(Problem(message, path, self.file, line, fix))
 
 

@@ -13,39 +13,60 @@ __all__ = ["parse_quantization"]
 Stored = dict[str, Any]
 
 
-def parse_quantization(config: Config, layers: int) -> Quantization | None:
-    """Return the quantization, or None if there is no `quantization_config`."""
+def parse_quantization(config: Config, layers: int, *, has_latent_cache: bool = False) -> Quantization | None:
+    """Return the quantization, or None if there is no `quantization_config`. `has_latent_cache`: latent attention."""
     key = "quantization_config" if config.has("quantization_config") else "compression_config"
     if not config.has(key):
         return None
     entry = config.part(key)
     if entry.empty:
         return None
-    method = entry.text("quant_method", "modelopt" if entry.has("quant_algo") else "")
+    entry = _find_modelopt(entry)
+    method = (
+        entry.text("quant_method", "modelopt" if entry.has("quant_algo") else "")
+        .lower()
+        .replace("_tensors", "-tensors")
+    )
+    method = "modelopt" if method.startswith("modelopt") else method
     if method not in _METHODS:
         known = Fix.advice(f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}")
         raise entry.problem("quant_method", f"{shown(method)} is not known", known)
     stored = _METHODS[method](entry)
     kept = _find_kept_parts(entry, layers, stored)
-    return Quantization.model_validate({"method": method, **stored, **kept, "kv_bits": _read_kv_bits(entry)})
+    return Quantization.model_validate(
+        {"method": method, **stored, **kept, "kv_bits": _read_kv_bits(entry, method, has_latent_cache)}
+    )
 
 
-def _read_kv_bits(entry: Config) -> int | None:
-    """Return the bits of a cached key that the checkpoint states; None for 16. vLLM has no caches of 4 bits for it."""
-    named = next((key for key in ("kv_cache_quant_algo", "kv_cache_scheme") if entry.is_text(key)), "")
-    if named:
-        algorithm = entry.text(named)
-        if algorithm.upper() not in _KV_ALGORITHMS:
-            known = Fix.advice(f"vLLM reads {', '.join(_KV_ALGORITHMS)}")
-            raise entry.problem(named, f"{shown(algorithm)} is not known", known)
-        return _KV_ALGORITHMS[algorithm.upper()]
-    if not entry.has("kv_cache_scheme"):
+def _find_modelopt(entry: Config) -> Config:
+    """Return the keys of ModelOpt, which older versions nest below `quantization`, beside the name of the method."""
+    if not entry.is_object("quantization"):
+        return entry
+    return entry.part("quantization").with_defaults(
+        entry.pick("quant_method", "kv_cache_scheme", "kv_cache_quant_algo")
+    )
+
+
+def _read_kv_bits(entry: Config, method: str, has_latent_cache: bool) -> int | None:
+    """Return the bits of a cached key with `kv_cache_dtype: auto`; None for 16.
+
+    vLLM takes them from ModelOpt and, for caches that are not latent, from compressed-tensors. It reads no scheme of
+    other methods, and falls back to 16 bits for what it does not know of ModelOpt."""
+    if method == "modelopt":
+        key = "kv_cache_scheme" if entry.has("kv_cache_scheme") else "kv_cache_quant_algo"
+        if not entry.is_object(key):
+            return _KV_ALGORITHMS.get(entry.text(key, "").lower())
+        scheme = entry.part(key)
+        bits, is_float = scheme.count("num_bits", 16, most=16), scheme.text("type", "") == "float"
+        is_static = scheme.pick("dynamic").get("dynamic") is False
+        return bits if is_float and (bits == 4 or (bits == 8 and is_static)) else None
+    if method != "compressed-tensors" or has_latent_cache or not entry.has("kv_cache_scheme"):
         return None
     scheme = entry.part("kv_cache_scheme")
     bits = scheme.count("num_bits", most=16)
-    if bits not in (8, 16):
-        raise scheme.problem("num_bits", f"is {bits}: vLLM reads caches of 8 and 16 bits", Fix(value=8))
-    return 8 if bits == 8 else None
+    if bits != 8:
+        raise scheme.problem("num_bits", f"is {bits}: vLLM reads caches of 8 bits", Fix(value=8))
+    return 8
 
 
 def _read_awq(entry: Config) -> Stored:
@@ -83,10 +104,13 @@ def _read_bitsandbytes(entry: Config) -> Stored:
 def _read_compressed_tensors(entry: Config) -> Stored:
     weights = entry.first_part("config_groups").part("weights")
     bits, kind = _read_bits(weights, "num_bits"), weights.text("type", "int")
+    if kind not in ("int", "float"):
+        raise weights.problem("type", f"is {shown(kind)}, neither int nor float", Fix(value="int"))
     nvfp4 = kind == "float" and bits == 4
     asymmetric = kind == "int" and not weights.flag("symmetric", True)
     return {
         "bits": bits,
+        "weight_type": kind,
         "group_size": _read_group(weights, "group_size"),
         "scale_bits": 8 if nvfp4 else 16,
         "zero_bits": bits if asymmetric else 0,
@@ -110,7 +134,8 @@ _METHODS_OF_ALGORITHMS = {
 }
 """Names that vLLM gives formats of ModelOpt, where it runs them on other GPUs than `modelopt`."""
 
-_KV_ALGORITHMS: dict[str, int | None] = {"FP8": 8, "FP8_E4M3": 8, "INT8": 8, "NONE": None}
+_KV_ALGORITHMS = {"fp8": 8, "nvfp4": 4}
+"""Bits by name, as vllm 0.29 utils/torch_utils.py maps them. Others are not read."""
 
 
 _METHODS = {

@@ -57,7 +57,6 @@ def _read_mamba2_shape(config: Config, record: Record) -> Record:
         "projection_bias": config.flag("mamba_proj_bias", False),
         "convolution_bias": config.flag("mamba_conv_bias", True),
         "gated_norm": config.flag("mamba_rms_norm", True),
-        "state_bits": 32 if config.text("mamba_ssm_dtype", "") == "float32" else 16,
     }
 
 
@@ -103,8 +102,14 @@ def _read_gated_delta(config: Config, record: Record) -> None:
         "groups": config.count("linear_num_key_heads"),
         "state": config.count("linear_key_head_dim"),
         "kernel": config.count("linear_conv_kernel_dim", 4),
-        "state_bits": 32 if config.text("mamba_ssm_dtype", "") == "float32" else 16,
     }
+
+
+def _read_state_dtype(config: Config, record: Record) -> None:
+    """Read the dtype of the state. vLLM does so for Nemotron-H and Qwen3.5 only, and takes the dtype of the model for
+    other families (vllm 0.29 model_executor/models/config.py)."""
+    if "recurrence" in record:
+        record["recurrence"]["state_bits"] = 32 if config.text("mamba_ssm_dtype", "") == "float32" else 16
 
 
 def _read_kimi_delta(config: Config, record: Record) -> None:
@@ -154,6 +159,7 @@ RECURRENCES: dict[str, tuple[Callable[[Config, Record], None], frozenset[str]]] 
     "mamba": (_read_mamba, frozenset({"mamba"})),
     "mamba2": (_read_mamba2, frozenset({"mamba"})),
     "nemotron_h": (_read_nemotron, frozenset()),
+    "state_dtype": (_read_state_dtype, frozenset()),
     "short_convolution": (_read_short_convolution, frozenset({"conv"})),
 }
 """By name: the reader, and the kinds in `layer_types` that it knows."""

@@ -18,8 +18,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
 
-__all__ = ["Closed", "ClosedCamel", "fields_of"]
+__all__ = ["Closed", "ClosedCamel", "Unchecked", "fields_of"]
 
 
 class Closed(BaseModel):
@@ -41,6 +42,14 @@ class Closed(BaseModel):
             if key and info.description:
                 properties[key].setdefault("description", info.description)
         return schema
+
+
+class Unchecked:
+    """Annotation of a field whose value is made by the program: no schema is built for its type."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.any_schema()
 
 
 class ClosedCamel(Closed):

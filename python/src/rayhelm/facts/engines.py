@@ -99,6 +99,17 @@ class QuantizationLimit(Closed):
     source: str
 
 
+class Fp8OnAmd(Closed):
+    """AMD GPUs on which vLLM has kernels for FP8 checkpoints, by the starts of their architectures (`gfx942`)."""
+
+    methods: tuple[str, ...]
+    """`quant_method` of the checkpoints."""
+    tensor_scales: tuple[str, ...]
+    """For one scale per tensor or channel. Scales of blocks run on all."""
+    experts: tuple[str, ...]
+    source: str
+
+
 class EngineConstants(Closed):
     """One version of vLLM."""
 
@@ -136,6 +147,8 @@ class EngineConstants(Closed):
     vllm-project/vllm#38270, after 0.19."""
     quantization: tuple[QuantizationLimit, ...] = ()
     """Empty for versions of which it is not known."""
+    fp8_on_amd: Fp8OnAmd | None = None
+    """None for versions of which it is not known."""
     cuda_graph_gib: Constant | None
     """Memory for CUDA graphs that vLLM subtracts from the cache; None: vLLM allocates it outside the budget."""
 

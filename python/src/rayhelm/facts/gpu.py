@@ -9,6 +9,7 @@ from rayhelm.facts.closed import Closed
 __all__ = [
     "DEFAULT_GPU_RESOURCES",
     "LEAST_USABLE",
+    "OWN_SOURCE",
     "GpuKind",
     "GpuLink",
     "GpuPrice",
@@ -17,6 +18,8 @@ __all__ = [
 ]
 
 Vendor = Literal["nvidia", "amd", "intel", "google"]
+OWN_SOURCE = "the fleet file"
+"""Source of a GPU that a fleet file describes."""
 DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
 """Extended resource of whole GPUs, by vendor."""
 
@@ -37,10 +40,13 @@ class GpuLink(Closed):
 class GpuPrice(Closed):
     """Price of one GPU for one hour, USD, with its source."""
 
-    on_demand: float | None = Field(default=None, gt=0)
+    on_demand: float | None = Field(default=None, ge=0)
     on_demand_source: str = ""
+    on_demand_provider: str = ""
+    """Name of the provider; empty for a price of the fleet file."""
     spot: float | None = Field(default=None, gt=0)
     spot_source: str = ""
+    spot_provider: str = ""
 
 
 LEAST_USABLE = 0.91
@@ -79,6 +85,8 @@ class GpuKind(Closed):
     """Computes in FP8 in hardware."""
     link: GpuLink
     pcie_gb_per_s: float | None = Field(default=None, gt=0)
+    host_architecture: Literal["amd64", "arm64"] = "amd64"
+    """`kubernetes.io/arch` of its nodes: `arm64` where the GPU is sold with such processors only."""
     unified_memory: bool = False
     """Memory is shared with the CPU (APUs, GB10)."""
     mig: str | None = None
@@ -92,6 +100,7 @@ class GpuKind(Closed):
     identifying_label: str = ""
     """Label of AMD's or Intel's feature discovery that only nodes with this GPU have, `key=value`; empty if unknown."""
     price: GpuPrice = GpuPrice()
+    """From `data/prices/`."""
     of: str = Field(default="", exclude=True)
     """Whole GPU of a part (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole GPU."""
     part: float = Field(default=1.0, gt=0, le=1, exclude=True)
@@ -112,6 +121,20 @@ class GpuKind(Closed):
         if data.get("engine", "vllm") != "vllm" or data.get("unified_memory"):
             return data
         return {**data, "usable_gib": round(data["memory_gb"] * LEAST_USABLE, 2), "usable_source": ASSUMED}
+
+    @property
+    def limit(self) -> str:
+        """Why it is not planned, or only partly; empty for others."""
+        if self.vendor == "google":
+            return "the charts have no worker groups of TPUs, so no pool can have it"
+        if self.engine == "none":
+            return "no build of vLLM is known to run on it: only a model that names its pool is placed there, unchecked"
+        if self.usable_gib is None:
+            return (
+                "its usable memory is unknown: only a model that names its pool is placed there, unchecked;"
+                " `usableMemory` in `gpus` of the fleet file changes that"
+            )
+        return "only community builds of vLLM run on it" if self.engine == "vllm-unofficial" else ""
 
     @property
     def is_memory_assumed(self) -> bool:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, attempt, each_problem
 from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts._beside import QUANTIZATION_FILE, read_beside
 from rayhelm.facts._config import parse_model
 from rayhelm.facts._load import parse_record
+from rayhelm.facts._mistral import convert_params
 from rayhelm.facts._origin import OWN_FILE, Origin, shown
 from rayhelm.facts.fleet_folder import find_outside_reason, is_plain_path
 from rayhelm.facts.model import Checkpoint
@@ -29,6 +31,8 @@ _TIMEOUT_S = 5.0
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 _MAX_BYTES = 4 << 20
 """Maximum size of a config.json, bytes. The largest seen has 3.1 MB: it lists the quantization of each layer."""
+_CONFIG, _PARAMS = "config.json", "params.json"
+"""Of the hub, and Mistral's own."""
 _LONGEST_NAME = 200
 _MAX_RECORD = 256 << 10
 """Most characters of a data file. One with all sizes has two thousand."""
@@ -53,13 +57,13 @@ def resolve(name: str, folder: Path | None, facts: Catalog | None = None) -> Che
         return _read_file(Path(name), folder)
     if "://" in name:
         raise FleetError(Problem(f"unknown model {shown(name)}", fix=_GIVE_CONFIG))
-    try:
-        return (facts or load_catalog()).model(name)
-    except FleetError as error:
-        if name and _holds_config(Path(name), folder):
-            return _read_file(Path(name), folder)
-        near = error.problems[0]
-        raise FleetError(replace(near, alternatives=(*near.alternatives, _GIVE_CONFIG))) from None
+    facts = facts or load_catalog()
+    if known := facts.find_model(name):
+        return known
+    if name and _holds_config(Path(name), folder):
+        return _read_file(Path(name), folder)
+    near = facts.build_unknown_model_problem(name)
+    raise FleetError(replace(near, alternatives=(*near.alternatives, _GIVE_CONFIG)))
 
 
 def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Checkpoint:
@@ -94,9 +98,12 @@ def _read_file(name: Path, folder: Path | None = None) -> Checkpoint:
     path, text = _read(name, folder)
     if path.suffix in _RECORDS:
         return _read_record(text, path)
-    keys = _add_quantization(_parse(text, str(path)), path, folder)
-    default = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return parse_model(keys, _name(keys, default), Origin(str(path), text))
+    origin = Origin(str(path), text)
+    keys = _parse(text, str(path))
+    if path.name.endswith(_PARAMS):
+        keys = convert_params(keys, origin)
+    default = path.resolve().parent.name if path.name in (_CONFIG, _PARAMS) else path.stem
+    return parse_model(keys, _name(keys, default), origin, read_beside(lambda name: _read_other(path, name, folder)))
 
 
 def _read_record(text: str, path: Path) -> Checkpoint:
@@ -106,35 +113,35 @@ def _read_record(text: str, path: Path) -> Checkpoint:
         raise FleetError(Problem(f"is larger than {_MAX_RECORD >> 10} KiB", file=str(path), fix=again))
     if _ALIAS.search(text):
         raise FleetError(Problem("has YAML anchors, which no data file of a model needs", file=str(path), fix=again))
-    try:
-        return parse_record(text, path, Checkpoint, yaml.SafeLoader)
-    except RecursionError:
-        raise FleetError(Problem("is nested too deeply", file=str(path), fix=again)) from None
-    except FleetError as error:
-        raise FleetError([replace(problem, fix=again) for problem in error.problems]) from None
+    with each_problem(lambda problem: replace(problem, fix=again)):
+        try:
+            return parse_record(text, path, Checkpoint, yaml.SafeLoader)
+        except RecursionError:
+            raise FleetError(Problem("is nested too deeply", file=str(path))) from None
 
 
 def read_keys(path: Path) -> tuple[Path, dict[str, Any]]:
     """Return the path of a config.json, which can be given as its folder, and its keys. Raises FleetError."""
-    try:
+    fix = Fix.advice("give the config.json of the model, or its folder")
+    with each_problem(lambda problem: replace(problem, fix=fix)):
         path, text = _read(path)
-    except FleetError as error:
-        fix = Fix.advice("give the config.json of the model, or its folder")
-        raise FleetError([replace(problem, fix=fix) for problem in error.problems]) from None
-    return path, _add_quantization(_parse(text, str(path)), path)
+    keys = _parse(text, str(path))
+    beside = read_beside(lambda name: _read_other(path, name, None)).quantization
+    has_own = keys.get("quantization_config") or keys.get("compression_config")
+    return path, keys | ({"quantization_config": dict(beside)} if beside and not has_own else {})
 
 
-def _add_quantization(keys: dict[str, Any], path: Path, folder: Path | None = None) -> dict[str, Any]:
-    """Return the keys with the quantization of `hf_quant_config.json` beside the file, where NVIDIA's ModelOpt writes
-    it. Without it, a checkpoint of 4 bits would be planned with 16."""
-    if keys.get("quantization_config") or keys.get("compression_config") or path.name != "config.json":
-        return keys
-    beside = path.with_name("hf_quant_config.json")
+def _read_other(path: Path, name: str, folder: Path | None) -> dict[str, Any] | None:
+    """Return the keys of another file of the same model. Tools that keep several models in one folder begin its name
+    as that of the config.json. Only files beside a config.json or params.json belong to a model."""
+    end = next((end for end in (_CONFIG, _PARAMS) if path.name.endswith(end)), "")
+    if not end:
+        return None
+    beside = path.with_name(path.name.removesuffix(end) + name)
     if not _exists(beside):
-        return keys
+        return None
     beside, text = _read(beside.relative_to(folder) if folder else beside, folder)
-    entry = _parse(text, str(beside)).get("quantization")
-    return keys | {"quantization_config": entry} if isinstance(entry, dict) else keys
+    return _parse(text, str(beside))
 
 
 def _exists(path: Path) -> bool:
@@ -167,14 +174,18 @@ def _find_file(name: Path, folder: Path | None) -> Path:
     """Return the path of a file, or of the config.json in a folder. Raises FleetError if `folder` does not have it."""
     if folder is None:
         path = name.expanduser()
-        return path / "config.json" if path.is_dir() else path
+        return path / _find_name(path) if path.is_dir() else path
     reason = find_outside_reason(folder, str(name))
     if not reason and (folder / name).is_dir():
-        name /= "config.json"
+        name /= _find_name(folder / name)
         reason = find_outside_reason(folder, str(name))
     if reason:
         raise _build_file_error(name, reason)
     return folder / name
+
+
+def _find_name(folder: Path) -> str:
+    return _PARAMS if _exists(folder / _PARAMS) and not _exists(folder / _CONFIG) else _CONFIG
 
 
 def _build_file_error(path: Path, why: str) -> FleetError:
@@ -210,7 +221,7 @@ def _name(keys: Mapping[str, Any], default: str) -> str:
 
 def _holds_config(name: Path, folder: Path | None) -> bool:
     is_allowed = folder is None or is_plain_path(str(name))
-    return is_allowed and _exists((folder or Path()) / name / "config.json")
+    return is_allowed and any(_exists((folder or Path()) / name / file) for file in (_CONFIG, _PARAMS))
 
 
 def _read_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
@@ -218,21 +229,36 @@ def _read_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | N
         raise _build_hub_error(unknown, "and HF_HUB_OFFLINE is set, so the hub is not used")
     import httpx  # imported here, because the import is slow
 
-    url = f"{_get_endpoint()}/{name}/resolve/main/config.json"
     token = os.environ.get("HF_TOKEN")
     headers = {"authorization": f"Bearer {token}"} if token else {}
+    url = f"{_get_endpoint()}/{name}/resolve/main/"
+    with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True, transport=transport, headers=headers) as client:
+        try:
+            text = client.get(f"{url}{_CONFIG}").raise_for_status().text
+        except httpx.HTTPStatusError as error:
+            raise _build_hub_error(unknown, f"and {_get_endpoint()} answers {error.response.status_code}") from None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            raise _build_hub_error(unknown, f"and {_get_endpoint()} cannot be reached") from None
+        if (keys := attempt(lambda: _parse(text, url))) is None:
+            raise _build_hub_error(unknown, f"and {_get_endpoint()} answers no config.json")
+        beside = read_beside(lambda file: _read_other_of_hub(client, f"{url}{file}", keys))
+    return parse_model(keys, name, Origin(f"{_get_endpoint()}/{name}", text), beside)
+
+
+def _read_other_of_hub(client: httpx.Client, url: str, keys: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the keys of another file of a repository, if the model can have it; None without an answer."""
+    import httpx
+
+    has_own = keys.get("quantization_config") or keys.get("compression_config")
+    generates = "For" in str(keys.get("architectures")) and "MaskedLM" not in str(keys.get("architectures"))
+    wanted = {QUANTIZATION_FILE: not has_own, "sentence_bert_config.json": not generates}
+    if not wanted.get(url.rpartition("/")[2]):
+        return None
     try:
-        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True, transport=transport) as client:
-            text = client.get(url, headers=headers).raise_for_status().text
-    except httpx.HTTPStatusError as error:
-        raise _build_hub_error(unknown, f"and {_get_endpoint()} answers {error.response.status_code}") from None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-        raise _build_hub_error(unknown, f"and {_get_endpoint()} cannot be reached") from None
-    try:
-        keys = _parse(text, url)
-    except FleetError:
-        raise _build_hub_error(unknown, f"and {_get_endpoint()} answers no config.json") from None
-    return parse_model(keys, name, Origin(f"{_get_endpoint()}/{name}", text))
+        text = client.get(url).raise_for_status().text
+    except httpx.HTTPError:
+        return None
+    return attempt(lambda: _parse(text, url))
 
 
 def _build_hub_error(unknown: FleetError, why: str) -> FleetError:

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from rayhelm.facts.closed import Closed
+from rayhelm.facts.model_memory import BuiltMemory, BuiltRank, StatedMemory
 from rayhelm.facts.tasks import Task
 
 __all__ = [
@@ -86,7 +87,21 @@ class Attention(Closed):
     """Size of the sliding window, tokens."""
     windowed_layers: int = Field(default=0, ge=0)
     """Number of layers with a sliding window; the others have full attention."""
+    chunk: int | None = Field(default=None, gt=0)
+    """Size of a chunk, tokens: a token attends to those of its own chunk (Llama 4)."""
+    chunked_layers: int = Field(default=0, ge=0)
+    """Number of layers with chunks. Their cache holds all tokens: vLLM's default."""
     mla: Mla | None = None
+
+    @property
+    def local_layers(self) -> int:
+        """Return the layers that read a bounded number of tokens."""
+        return self.windowed_layers + self.chunked_layers
+
+    @property
+    def local_tokens(self) -> int | None:
+        """Return the most tokens that they read; None without such layers."""
+        return self.sliding_window or self.chunk if self.local_layers else None
 
     @model_validator(mode="after")
     def _check_heads(self) -> Self:
@@ -94,6 +109,8 @@ class Attention(Closed):
             raise ValueError(f"kv_heads {self.kv_heads} does not divide heads {self.heads}")
         if self.windowed_layers and not self.sliding_window:
             raise ValueError("windowed_layers needs sliding_window, the size of the window in tokens")
+        if self.chunked_layers and not self.chunk:
+            raise ValueError("chunked_layers needs chunk, the size of a chunk in tokens")
         if self.full and self.heads % self.full.kv_heads:
             raise ValueError(f"full.kv_heads {self.full.kv_heads} does not divide heads {self.heads}")
         return self
@@ -179,8 +196,10 @@ class Quantization(Closed):
     """Attention projections are quantized too (Meta's FP8 405B keeps them in `dtype`)."""
     only_experts: bool = False
     """Only expert weights are quantized (gpt-oss)."""
-    kv_bits: Literal[8] | None = None
-    """Bits of a cached key or value with `kv_cache_dtype: auto`; None: 16."""
+    weight_type: Literal["int", "float"] | None = None
+    """Type of a weight, where the method alone does not tell (compressed-tensors)."""
+    kv_bits: Literal[4, 8] | None = None
+    """Bits of a cached key or value with `kv_cache_dtype: auto`, floating point (4: NVFP4); None: 16."""
     skip_layers: tuple[int, ...] = ()
     """Layers that stay in `dtype`, counted from 0."""
 
@@ -236,39 +255,6 @@ class Companion(Closed):
     """Hub id."""
 
 
-class StatedMemory(Closed):
-    """Memory of a model whose architecture cannot be read, as its user states it. It replaces the formulas."""
-
-    weights: float = Field(gt=0, allow_inf_nan=False)
-    """Bytes of all weights."""
-    kv_per_token: float = Field(ge=0, allow_inf_nan=False)
-    """Bytes of the cache of one token, over all layers."""
-
-
-class BuiltRank(Closed):
-    """One tensor-parallel rank of a model, as classes of vLLM build it."""
-
-    tensor_parallel_size: int = Field(ge=1)
-    weights: float = Field(gt=0, allow_inf_nan=False)
-    """Bytes of its parameters and buffers."""
-    kv_per_token: float = Field(ge=0, allow_inf_nan=False)
-    """Bytes of its cache of one token, over all layers."""
-
-
-class BuiltMemory(Closed):
-    """Memory of a model that `rayhelm catalog add` built with vLLM. It replaces the formulas; other tensor parallel
-    sizes and pipeline stages are refused."""
-
-    engine: str
-    """Version of vLLM."""
-    context: int = Field(gt=0)
-    """Tokens of the request from which `kv_per_token` is taken."""
-    ranks: tuple[BuiltRank, ...] = Field(min_length=1)
-
-    def find(self, tp: int) -> BuiltRank | None:
-        return next((rank for rank in self.ranks if rank.tensor_parallel_size == tp), None)
-
-
 class Published(Closed):
     """Figures of the publisher, for a test of the computed weights."""
 
@@ -306,6 +292,8 @@ class Checkpoint(Closed):
     norms: Norms = Norms()
     max_context: int = Field(gt=0)
     """Longest context of the model, tokens."""
+    usual_context: int | None = Field(default=None, gt=0)
+    """Context of vLLM without `max_model_len`, where it is shorter (LongRoPE); None: `max_context`."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     attention: Attention
     experts: Experts | None = None
@@ -334,8 +322,9 @@ class Checkpoint(Closed):
 
     @model_validator(mode="after")
     def _check_layers(self) -> Self:
-        if self.attention.windowed_layers > self.layers:
-            raise ValueError(f"attention.windowed_layers {self.attention.windowed_layers} exceeds layers {self.layers}")
+        for key, count in (("windowed", self.attention.windowed_layers), ("chunked", self.attention.chunked_layers)):
+            if count > self.layers:
+                raise ValueError(f"attention.{key}_layers {count} exceeds layers {self.layers}")
         if self.experts and self.experts.dense_layers > self.layers:
             raise ValueError(f"experts.dense_layers {self.experts.dense_layers} exceeds layers {self.layers}")
         if self.recurrence and max(self.recurrence.layers) >= self.layers:
@@ -347,6 +336,11 @@ class Checkpoint(Closed):
         if self.extra_parameters and not self.extra_source:
             raise ValueError("extra_parameters needs extra_source: where they were counted")
         return self
+
+    @property
+    def default_context(self) -> int:
+        """Return the context of vLLM without `max_model_len`, tokens."""
+        return min(self.usual_context or self.max_context, self.max_context)
 
     @cached_property
     def expert_layers(self) -> frozenset[int]:

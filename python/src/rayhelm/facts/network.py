@@ -24,8 +24,6 @@ class NetworkKind(Closed):
     """Source of the measurement or inference."""
     latency_us: float | None = Field(default=None, gt=0)
     latency_source: str = ""
-    env: dict[str, str] = {}
-    """NCCL variables of every worker on this network, without the interface, which is set per worker group."""
     source: str
     notes: str = ""
 

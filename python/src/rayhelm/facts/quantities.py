@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal
 
-__all__ = ["are_equal_quantities", "parse_quantity"]
+__all__ = ["are_equal_quantities", "parse_quantity", "read_quantity"]
 
 _SUFFIXES = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12", "P": "1e15"} | {
     f"{letter}i": str(1024**power) for power, letter in enumerate("KMGTPE", start=1)
@@ -23,11 +23,15 @@ def parse_quantity(text: str | int | float) -> Decimal:
     return Decimal(number) * Decimal(_SUFFIXES.get(suffix, "1"))
 
 
+def read_quantity(value: object) -> Decimal | None:
+    """Return a value as a number; None if it is no quantity."""
+    try:
+        return parse_quantity(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None
+
+
 def are_equal_quantities(one: object, other: object) -> bool:
     """Return whether two values are the same quantity: `1000m` and 1."""
-    if not (isinstance(one, str | int | float) and isinstance(other, str | int | float)):
-        return False
-    try:
-        return parse_quantity(one) == parse_quantity(other)
-    except ValueError:
-        return False
+    number = read_quantity(one)
+    return number is not None and number == read_quantity(other)

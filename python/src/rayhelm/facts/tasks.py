@@ -12,13 +12,27 @@ from pydantic import Field, model_validator
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["Task", "TaskKind", "VllmTask", "gateway_data", "get_task", "load_tasks", "ray_service_data"]
+__all__ = [
+    "DATA_PATHS",
+    "DataPath",
+    "Task",
+    "TaskKind",
+    "VllmTask",
+    "gateway_data",
+    "get_task",
+    "load_tasks",
+    "ray_service_data",
+]
 
 _FOLDER = Path(__file__).parent.parent / "data" / "tasks"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 JsonKind = Literal["string", "array", "object"]
+DataPath = Literal["Python", "HAProxy", "Direct"]
+"""Way of a request inside a Ray cluster: `serve.dataPath` of chart `ray-service`."""
+DATA_PATHS: tuple[DataPath, ...] = ("Python", "HAProxy", "Direct")
+"""In the order of what they serve: the first ones have the routes of Ray's ingress, the last one all routes of vLLM."""
 
 
 class TaskOutput(Closed):
@@ -41,8 +55,15 @@ class TaskOperation(Closed):
     the body."""
     required: list[dict[str, list[JsonKind]]] = []
     """Fields that a JSON body must have beside `model`, with their kinds: all of one of these sets."""
+    is_direct: bool = False
+    """Only vLLM itself has it, so it needs the data path `Direct`: Ray's ingress answers 404, or cannot serve it."""
     reports_usage: bool = False
     """Responses have the number of tokens in `usage`."""
+    usage_form: Literal["completions", "responses", "messages"] = "completions"
+    """Form of `usage`. `completions`: `total_tokens`, in a stream if `stream_options` asks for it. `responses`: the
+    same, always. `messages`: `input_tokens` and `output_tokens`, always."""
+    state: list[str] = []
+    """Fields that continue what an earlier request left in one replica."""
     pairs: list[str] = []
     """Fields with a text, or with a list of texts that are each paired with another text: a prompt for each pair."""
     output: TaskOutput | None = None

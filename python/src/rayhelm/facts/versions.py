@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, model_validator
@@ -67,6 +67,8 @@ class PinnedImage(Closed):
     """Digest as read from the registry; empty if it was not read."""
     vendors: tuple[str, ...] = ()
     """Vendors whose GPUs it supports; empty for an image without GPU software."""
+    architectures: tuple[Literal["amd64", "arm64"], ...] = ()
+    """Architectures that it is built for; empty if they were not read."""
 
 
 class PinnedChart(Closed):

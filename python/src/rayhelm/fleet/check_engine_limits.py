@@ -1,6 +1,7 @@
 """Engine arguments that contradict each other or the share of the GPU."""
 
 from collections.abc import Iterator
+from math import floor
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.document import Document
@@ -8,6 +9,9 @@ from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.yaml_nodes import Path
 
 __all__ = ["check_engine_limits"]
+
+_FREE = 0.92
+"""Part of a GPU that its engines may have together. With more, the one that starts last finds too little memory."""
 
 
 def check_engine_limits(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
@@ -20,9 +24,12 @@ def check_engine_limits(model: ModelSpec, document: Document, path: Path) -> Ite
         message = f"is {tokens}, below `context` of {model.context}, without chunked prefill: vLLM refuses it"
         yield document.problem((*path, "max_num_batched_tokens"), message, Fix("", model.context))
     used, share = model.engine.get("gpu_memory_utilization"), model.gpu_fraction or 1.0
-    if isinstance(used, (int, float)) and not isinstance(used, bool) and share < 1 and used > share:
-        message = f"is {used:g}, more than the `gpuFraction` of {share:g}: other engines on the GPU have the rest"
-        yield document.problem((*path, "gpu_memory_utilization"), message, Fix("", share))
+    most = _FREE * share
+    if isinstance(used, (int, float)) and not isinstance(used, bool) and share < 1 and used > most + 1e-9:
+        part = f"{_FREE:g} of the `gpuFraction` of {share:g}"
+        message = f"is {used:g}, more than {part}: other engines on the GPU have the rest"
+        fix = Fix("", floor(most * 100 + 1e-9) / 100, f"{_FREE:g} x {share:g}, rounded down")
+        yield document.problem((*path, "gpu_memory_utilization"), message, fix)
 
 
 def _int(model: ModelSpec, key: str) -> int | None:

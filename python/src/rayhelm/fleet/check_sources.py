@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.facts import load_catalog
 from rayhelm.fleet.base import short
 from rayhelm.fleet.document import Document
@@ -98,11 +98,8 @@ def _find_full_id(source: str) -> str:
     """Return the hub id of a model that the catalog knows by its last part; empty for another source."""
     if "/" in source:
         return ""
-    try:
-        known = load_catalog().model(source).id
-    except FleetError:
-        return ""
-    return known if known != source else ""
+    known = load_catalog().find_model(source)
+    return known.id if known and known.id != source else ""
 
 
 def _find_hub_id(url: str) -> str:

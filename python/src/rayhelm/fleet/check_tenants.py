@@ -88,6 +88,7 @@ def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
             ("models", model),
             "no tenant may call it, so its GPUs would be unused",
             Fix(f"/tenants.{clients[0]}.models", models),
+            alternatives=[Fix.removal(why="and what names it, if nothing uses it any more")],
         )
 
 

@@ -11,6 +11,8 @@ from rayhelm.fleet.check_adapters import check_adapters
 from rayhelm.fleet.check_aliases import check_aliases
 from rayhelm.fleet.check_derived_names import check_derived_names
 from rayhelm.fleet.check_engine_limits import check_engine_limits
+from rayhelm.fleet.check_image_versions import check_image_versions
+from rayhelm.fleet.check_pools import check_pools
 from rayhelm.fleet.check_prefill_decode import check_prefill_decode
 from rayhelm.fleet.check_remotes import check_remotes
 from rayhelm.fleet.check_secrets import check_secrets
@@ -19,12 +21,12 @@ from rayhelm.fleet.check_sources import check_sources
 from rayhelm.fleet.check_tenants import check_tenants
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.model_parts import check_pools
 from rayhelm.fleet.models import ModelSpec, Parallelism
 from rayhelm.fleet.names import MAX_LABEL, derive_kubernetes_name
 from rayhelm.fleet.nearest import nearest
-from rayhelm.fleet.own_gpus import find_figure_problems
+from rayhelm.fleet.own_gpus import OwnGpu, extend_catalog, find_figure_problems
 from rayhelm.fleet.pools import Pool
+from rayhelm.fleet.prices import find_price_problems
 from rayhelm.fleet.references import reference
 from rayhelm.fleet.yaml_nodes import Path
 
@@ -36,6 +38,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
     found = [
         *_clusters(fleet, document),
         *_gpus(fleet, document),
+        *_prices(fleet, document),
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
@@ -47,6 +50,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *check_prefill_decode(fleet, document),
         *check_pools(fleet, document),
         *check_sources(fleet, document),
+        *check_image_versions(fleet, document),
         *check_secrets(fleet, document),
         *check_tenants(fleet, document),
     ]
@@ -68,6 +72,14 @@ def _gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, gpu in fleet.gpus.items():
         for key, message, fix in find_figure_problems(name, gpu, facts):
             yield document.problem(("gpus", name, *([key] if key else [])), message, fix)
+
+
+def _prices(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    if not fleet.prices:
+        return
+    own = {name: OwnGpu(like="T4-16GB") for name in fleet.gpus}
+    for key, message, fix in find_price_problems(fleet.prices, extend_catalog(own)):
+        yield document.problem(("prices", *key), message, fix)
 
 
 def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:

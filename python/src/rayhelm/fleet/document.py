@@ -3,7 +3,7 @@
 Duplicate keys, several documents, alias bombs and oversized files are refused, each with its line.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,16 +30,9 @@ class Document:
     data: Any
     lines: dict[yaml_nodes.Path, int] = field(default_factory=dict)
     """1-based line of the key (or list item) at each path."""
-    written: Mapping[yaml_nodes.Path, yaml_nodes.Path] = field(default_factory=dict)
-    """Where the file has what was derived from it, such as the models of `pools`: path of two steps by path."""
-
-    def _find(self, path: yaml_nodes.Path) -> yaml_nodes.Path:
-        """Return the path in the file."""
-        return (*self.written.get(path[:2], path[:2]), *path[2:])
 
     def line(self, path: yaml_nodes.Path) -> int | None:
         """Line of the nearest key at or above `path`."""
-        path = self._find(path)
         for end in range(len(path), -1, -1):
             if (line := self.lines.get(path[:end])) is not None:
                 return line
@@ -60,7 +53,7 @@ class Document:
         """Add file, line, and what the file has, to a problem of `problem_at`; any other stays as it is."""
         if problem.place is None:
             return problem
-        path = self._find(problem.place)
+        path = problem.place
         fix = self._complete(path, problem.fix) if isinstance(problem.fix, Fix) else problem.fix
         others = tuple(self._complete(path, other) for other in problem.alternatives)
         return Problem(problem.message, dotted(path), self.file, self.line(path), fix, problem.rule, others)
@@ -79,9 +72,16 @@ class Document:
     def value(self, path: yaml_nodes.Path) -> Any:
         """Return the value at `path`. Raises KeyError or IndexError."""
         here = self.data
-        for step in self._find(path):
+        for step in path:
             here = here[step]
         return here
+
+    def _find_value(self, path: yaml_nodes.Path) -> Any:
+        """Return the value at `path`; None if the file has none there."""
+        try:
+            return self.value(path)
+        except (KeyError, IndexError, TypeError):
+            return None
 
     def _complete(self, path: yaml_nodes.Path, fix: Fix) -> Fix:
         if fix.command or fix.is_advice:
@@ -89,16 +89,9 @@ class Document:
         if not fix.path and path and isinstance(path[-1], int):
             return self._complete_list(path[:-1], path[-1], fix)
         old = None if fix.replaces is None else _absolute(path, fix.replaces)
-        absolute = self._find_absolute(_absolute(path, fix.path))
-        value = fix.rewrite.change(self.value(fix.rewrite.place)) if fix.rewrite else fix.value
+        absolute = _absolute(path, fix.path)
+        value = fix.rewrite.change(self._find_value(fix.rewrite.place)) if fix.rewrite else fix.value
         return replace(fix, path=absolute, value=value, replaces=old, steps=_list_steps(path, fix.path), rewrite=None)
-
-    def _find_absolute(self, path: str) -> str:
-        """Return the dotted path in the file."""
-        for derived, written in self.written.items():
-            if f"{path}.".startswith(f"{dotted_whole(derived)}."):
-                return dotted_whole(written) + path.removeprefix(dotted_whole(derived))
-        return path
 
     def _complete_list(self, path: yaml_nodes.Path, index: int, fix: Fix) -> Fix:
         """The whole list, because an item alone cannot be pasted behind the key."""

@@ -11,11 +11,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from rayhelm.errors import UsageError
-from rayhelm.facts.renamed import renamed
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.lazy_record import type_of
 from rayhelm.fleet.nearest import did_you_mean, nearest
-from rayhelm.fleet.renamed import describe_renamed
 from rayhelm.fleet.type_names import name_type
 from rayhelm.fleet.walk import alternatives, fields
 
@@ -52,7 +50,7 @@ def explain(path: str, charts: Mapping[str, type[BaseModel]] | None = None) -> E
 
 
 def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation:
-    """Explain a path below `root`, whose renamed keys are in the table `where`."""
+    """Explain a path below `root`: the fleet file, or the values of the chart `where`."""
     here: Any = root
     info: FieldInfo | None = None
     walked: list[str] = []
@@ -68,7 +66,7 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
         if step not in known:
             # A name that ends the path explains what the map alone does, so it is rather an unknown field.
             is_last = bool(record) and not below and step != "*"
-            if not may_be_name or is_last or _is_typo(step, known, where):
+            if not may_be_name or is_last or _is_typo(step, known):
                 raise UsageError(_no_such_field(walked, step, known, where, may_be_name=may_be_name))
             may_be_name = False
             continue
@@ -87,17 +85,13 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
     )
 
 
-def _is_typo(step: str, known: Collection[str], where: str) -> bool:
+def _is_typo(step: str, known: Collection[str]) -> bool:
     """A name of the user is seldom as near to a key as a mistyped key is."""
-    return step not in ("*", "<name>") and (
-        bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step, where) in known
-    )
+    return step not in ("*", "<name>") and bool(nearest(step, known, cutoff=0.75))
 
 
 def _no_such_field(walked: list[str], step: str, known: Collection[str], where: str, *, may_be_name: bool) -> str:
     path = _spell(walked, where)
-    if (new := _renamed_to(step, where)) and new in known:
-        return f"`{path}`: {describe_renamed(step, new)}"
     record = f"`{path}`" if path else "the fleet file"
     message = f"{record} has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
     if not may_be_name:
@@ -109,11 +103,6 @@ def _no_such_field(walked: list[str], step: str, known: Collection[str], where: 
 def _spell(walked: list[str], where: str) -> str:
     """The path that was found, as the user writes it."""
     return ".".join(walked if where == "fleet" else [where, *walked])
-
-
-def _renamed_to(key: str, where: str) -> str | None:
-    pairs = ((row.old.rpartition(".")[2], row.new.rpartition(".")[2]) for row in renamed(where))
-    return next((new for old, new in pairs if old == key), None)
 
 
 def _with_metadata(annotation: Any, info: FieldInfo | None) -> Any:

@@ -9,9 +9,10 @@ from rayhelm.facts import Catalog
 from rayhelm.fleet.base import Record
 from rayhelm.fleet.gitops import Gitops
 from rayhelm.fleet.models import STABLE, ModelSpec
-from rayhelm.fleet.names import ModelName, Name, derive_kubernetes_name, name_part
+from rayhelm.fleet.names import ModelName, Name, derive_kubernetes_name
 from rayhelm.fleet.own_gpus import GpuName, OwnGpu, extend_catalog
 from rayhelm.fleet.pools import Cluster, Network, Pool
+from rayhelm.fleet.prices import Prices, build_prices
 from rayhelm.fleet.tenants import Service, Tenant
 
 __all__ = ["UNOWNED", "Fleet"]
@@ -42,6 +43,8 @@ class Fleet(Record):
         default={}, examples=[{"RTX-3090-48GB": {"like": "RTX-3090-24GB", "memory": "48GB"}}]
     )
     """GPUs that the catalog does not have, by the name that pools give them."""
+    prices: Prices | None = None
+    """Prices of GPUs for all pools. Default: those of the catalog."""
     measurements: str | None = Field(default=None, min_length=1, max_length=1024, examples=["measurements.yaml"])
     """File that `rayhelm probe` and `rayhelm bench` wrote, below the folder of this one. The plan uses measured
     networks in place of `network` of their pools, and the measured speed of models."""
@@ -62,7 +65,12 @@ class Fleet(Record):
     @cached_property
     def facts(self) -> Catalog:
         """The catalog with the GPUs of the fleet."""
-        return extend_catalog(self.gpus)
+        return self.extend_catalog()
+
+    def extend_catalog(self, facts: Catalog | None = None) -> Catalog:
+        """Return the catalog with the GPUs and the prices of the fleet."""
+        found = extend_catalog(self.gpus, facts)
+        return found.set_prices(build_prices(self.prices, found)) if self.prices else found
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""
@@ -88,18 +96,6 @@ class Fleet(Record):
     def served_as(self, name: str) -> tuple[str, ...]:
         """Models that serve a name: the one with that name, then those that are served as it."""
         return (name, *(model for model in self._by_served_name.get(name, ()) if model != name))
-
-    def part_of(self, model: str) -> str | None:
-        """Model whose `pools` made this one, which has its replicas on a further pool; None if the file has the
-        model."""
-        spec = self.models[model]
-        return spec.served_as.model if spec.pools and spec.served_as else None
-
-    def parts_of(self, model: str) -> tuple[str, ...]:
-        """Models with the replicas of a model that has `pools`, in the order of the pools: itself first."""
-        spec = self.models[model]
-        base = self.part_of(model) or model
-        return tuple(name_part(base, index, pool) for index, pool in enumerate(spec.pools)) or (model,)
 
     def aliases_of(self, model: str) -> tuple[str, ...]:
         """Further names of the served name of a model."""

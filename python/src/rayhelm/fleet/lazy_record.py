@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
@@ -13,9 +13,12 @@ __all__ = ["LazyRecord", "type_of"]
 class LazyRecord:
     """Annotation of a map: `Annotated[dict[str, Any], LazyRecord(build)]`. The map is kept as it was written."""
 
-    def __init__(self, build: Callable[[], type[BaseModel]]) -> None:
-        """`build`: returns the record, cached."""
-        self.build = build
+    def __init__(
+        self, build: Callable[[], type[BaseModel]], build_part: Callable[[frozenset[str]], type[BaseModel] | None]
+    ) -> None:
+        """`build`: returns the record, cached. `build_part`: the one with these keys alone, which takes less time; None
+        if it has not all of them."""
+        self.build, self._build_part = build, build_part
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
@@ -24,8 +27,19 @@ class LazyRecord:
         return handler(self.build().__pydantic_core_schema__)
 
     def _check(self, value: dict[str, Any]) -> dict[str, Any]:
-        self.build().model_validate(value)
+        if not self._is_right(value):
+            self.build().model_validate(value)
         return value
+
+    def _is_right(self, value: dict[str, Any]) -> bool:
+        part = self._build_part(frozenset(value))
+        if not part:
+            return False
+        try:
+            part.model_validate(value)
+        except ValidationError:
+            return False
+        return True
 
 
 def type_of(info: FieldInfo) -> Any:

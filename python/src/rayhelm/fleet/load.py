@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.fleet_folder import find_outside_reason
 from rayhelm.fleet.base import short
+from rayhelm.fleet.canary_load import share_load
 from rayhelm.fleet.checks import check
 from rayhelm.fleet.document import Document, read_document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.measurements import FleetMeasurements, load_measurements
-from rayhelm.fleet.model_parts import divide_models
 from rayhelm.fleet.translate import translate_errors
 
 __all__ = ["LoadedFleet", "build_outside_problem", "load_fleet", "parse_fleet"]
@@ -72,7 +72,7 @@ def parse_fleet(document: Document) -> LoadedFleet:
         raise FleetError(translate_errors(error, document, Fleet)) from None
     if problems := check(fleet, document):
         raise FleetError(problems)
-    return LoadedFleet(*divide_models(fleet, document))
+    return LoadedFleet(share_load(fleet), document)
 
 
 def _sort_keys(data: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, each_problem
 from rayhelm.facts.closed import Closed
 from rayhelm.fleet.document import Document, parse_document, read_text
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
@@ -115,11 +115,8 @@ def load_measurements(path: Path) -> FleetMeasurements:
     """Read a file of `rayhelm probe -o`, or an exported ConfigMap. Raises FleetError."""
     if path.is_dir():
         raise FleetError(Problem("is a folder, not a file of measurements", file=str(path), fix=_MEASURE))
-    try:
+    with each_problem(lambda each: Problem(each.message, file=each.file, line=each.line, fix=_MEASURE)):
         text = read_text(path)
-    except FleetError as error:
-        problems = [Problem(each.message, file=each.file, line=each.line, fix=_MEASURE) for each in error.problems]
-        raise FleetError(problems) from None
     return parse_measurements(text, str(path))
 
 
@@ -142,14 +139,12 @@ def parse_measurements(text: str, file: str) -> FleetMeasurements:
 
 
 def _parse(text: str, file: str) -> Document:
-    try:
+    def describe(each: Problem) -> Problem:
+        message = f"not complete measurements: {_without_text(each)}"
+        return Problem(message, file=each.file, line=each.line, fix=_MEASURE)
+
+    with each_problem(describe):
         return parse_document(text, file)
-    except FleetError as error:
-        problems = [
-            Problem(f"not complete measurements: {_without_text(each)}", file=each.file, line=each.line, fix=_MEASURE)
-            for each in error.problems
-        ]
-        raise FleetError(problems) from None
 
 
 def _without_text(problem: Problem) -> str:

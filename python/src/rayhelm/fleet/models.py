@@ -40,6 +40,9 @@ class Slo(Record):
     the failure rate of GPUs; default: none."""
     window_days: int = Field(default=30, ge=1, le=30, examples=[7])
     """Days over which these shares hold."""
+    unmeasured: Literal["expected", "pessimistic"] = Field(default="expected", examples=["pessimistic"])
+    """What the plan counts with where no measurement is like a model, such as experts in 8 or 16 bits: `expected`, the
+    model of speed alone, or `pessimistic`, what other sources measured, which was slower and needs more replicas."""
 
 
 class GivenMemory(Record):
@@ -246,3 +249,8 @@ class ModelSpec(Record):
     """Pin: share of one GPU. Several models with shares can use one GPU."""
     engine: EngineArguments = Field(default={}, examples=[{"max_num_seqs": 64}])
     """Pin: engine arguments of vLLM, in its spelling (`max_num_seqs: 64`, `enforce_eager: true`)."""
+
+    @property
+    def states_traffic(self) -> bool:
+        """Whether the load is one that the fleet file has, and not the part of another model."""
+        return self.traffic is not None and "traffic" in self.model_fields_set

@@ -1,13 +1,14 @@
 """GPUs that the fleet file describes, because the catalog does not have them, or has other figures."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, Problem, collect
 from rayhelm.facts import Catalog, load_catalog
-from rayhelm.facts.gpu import DEFAULT_GPU_RESOURCES, GpuKind, GpuLink, GpuPrice
+from rayhelm.facts.gpu import DEFAULT_GPU_RESOURCES, OWN_SOURCE, GpuKind, GpuLink, GpuPrice
 from rayhelm.fleet.base import Record
 from rayhelm.fleet.units import Bandwidth, Bytes
 
@@ -50,7 +51,8 @@ class OwnGpu(Record):
     """NVLink or Infinity Fabric between all GPUs of a node, per GPU and direction: fast enough for tensor parallelism.
     Default: PCIe."""
     product_label: str | None = Field(default=None, min_length=1, max_length=63, examples=["NVIDIA-A40"])
-    """`nvidia.com/gpu.product` of the nodes, where GPU feature discovery runs."""
+    """`nvidia.com/gpu.product` of the nodes, where GPU feature discovery runs; of AMD `amd.com/gpu.device-id`. With it
+    `rayhelm discover --gpus` finds the GPU."""
 
 
 def extend_catalog(gpus: Mapping[str, OwnGpu], facts: Catalog | None = None) -> Catalog:
@@ -64,11 +66,11 @@ def build_gpu(name: str, own: OwnGpu, facts: Catalog | None = None) -> GpuKind:
     base = (facts or load_catalog()).gpu(own.like) if own.like else None
     figures = {field: getattr(base, field) for field in GpuKind.model_fields} if base else _build_defaults(own)
     figures |= {"id": name, "aliases": (), "price": GpuPrice(), "identifying_label": "", "ray_accelerator_type": None}
-    figures |= {"product_label": own.product_label, "source": "the fleet file", "notes": ""}
+    figures |= {"product_label": own.product_label, "source": OWN_SOURCE, "notes": ""}
     if own.memory:
         figures |= {"memory_gb": own.memory / 1e9, "usable_gib": None, "usable_source": "", "mig": None}
     if own.usable_memory:
-        figures |= {"usable_gib": own.usable_memory / 2**30, "usable_source": "the fleet file"}
+        figures |= {"usable_gib": own.usable_memory / 2**30, "usable_source": OWN_SOURCE}
     written = {
         "vendor": own.vendor,
         "memory_bandwidth_gb_per_s": own.memory_bandwidth and own.memory_bandwidth / 8e9,
@@ -108,11 +110,9 @@ def find_figure_problems(name: str, own: OwnGpu, facts: Catalog) -> Iterator[tup
         yield "like", f"`{own.like}` is a part of a GPU: a whole one is needed", Fix("", own.like.partition("/")[0])
         return
     if own.like:
-        try:
-            base = facts.gpu(own.like)
-        except FleetError as error:
-            (problem,) = error.problems
-            yield "like", problem.message, _first_fix(problem)
+        base, problems = collect(partial(facts.gpu, own.like))
+        if problems:
+            yield "like", problems[0].message, _first_fix(problems[0])
             return
     written = own.model_dump(by_alias=True, exclude_none=True)
     missing = {} if base else {key: value for key, value in _NEEDED.items() if key not in written}

@@ -13,6 +13,7 @@ from rayhelm.fleet.logs import Logs
 from rayhelm.fleet.names import DnsName, Name
 from rayhelm.fleet.overrides import ChartValues
 from rayhelm.fleet.prometheus import Prometheus
+from rayhelm.fleet.ray_images import FleetRayImage
 from rayhelm.fleet.redis import Cidr, Redis, SecretKey
 from rayhelm.fleet.remotes import RemoteAuthority
 from rayhelm.fleet.tracing import Tracing
@@ -122,7 +123,7 @@ class Cluster(Record):
         default=None, examples=[{"image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"}}]
     )
     """Repeated measurements of the pools; without it `rayhelm probe` runs when you run it."""
-    image: FleetImage | None = Field(
+    image: FleetRayImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
     """Image of heads, and of workers of pools without `image`; default: the stock image of Ray."""
@@ -226,7 +227,7 @@ class Pool(Record):
     `gpuFeatureDiscovery` of the cluster is true, or taints differ."""
     tolerations: ListOf[PoolToleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
     """Tolerations for taints of the nodes, in addition to those of the GPU vendor."""
-    image: FleetImage | None = Field(
+    image: FleetRayImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
     """Image of the workers of this pool. AMD and Intel GPUs need their own: the default image is for CUDA."""

@@ -39,6 +39,10 @@ class Service(Record):
     upgrade: Literal["NewCluster", "None"] | None = None
     """Pin: what a change of pods does. `NewCluster` starts a second Ray cluster and needs the GPUs twice meanwhile.
     `None` does not change running pods. Default: `NewCluster` if the pools have the GPUs."""
+    data_path: Literal["Auto", "Python", "HAProxy", "Direct"] = "Python"
+    """Way of a request inside the Ray cluster. `Direct`: to the engine without a Python process between, with all
+    routes of vLLM. `Auto`: `Direct` where it was seen to work, else `HAProxy` or `Python`, with the reason. An edit
+    starts a second Ray cluster."""
     weights_size: Bytes | None = Field(default=None, examples=["200GiB"])
     """Pin: size of the volume of the weights; default: computed. A volume cannot shrink, so pin it before you remove
     models."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -14,9 +14,9 @@ from rayhelm.fleet.document import Document
 from rayhelm.fleet.names import MAX_SERVICE_NAME, MODEL_PATTERN
 from rayhelm.fleet.near_value import convert_rate, find_near_value, read_number
 from rayhelm.fleet.nearest import did_you_mean, list_known, nearest
-from rayhelm.fleet.renamed import describe_renamed, new_key
+from rayhelm.fleet.other_words import find_value, list_keys, name_rate
 from rayhelm.fleet.sample import sample
-from rayhelm.fleet.walk import Step, field_at, fields, has_step, model_at
+from rayhelm.fleet.walk import Step, field_at, fields, has_step, model_at, type_at
 
 __all__ = ["describe_type", "translate_errors"]
 
@@ -24,6 +24,8 @@ _ALIKE = 0.75
 """Similarity of a mistyped name to the right one."""
 _MANY = 24
 """Choices or keys above which a message does not list them."""
+_SWITCHES = ("yes", "no", "on", "off", "true", "false")
+"""Words that are like no other word."""
 
 
 def translate_errors(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
@@ -90,7 +92,7 @@ def _message_and_fixes(
         return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
     if kind == "string_type" and isinstance(value, (bool, int, float)):
         return f"YAML does not read `{short(value)}` as a string", _quoted(value, path, model)
-    near = find_near_value(value, detail.get("ctx", {}), lambda each: _accepts(model, path, each))
+    near = find_near_value(key, value, detail.get("ctx", {}), lambda each: _accepts(model, path, each))
     return f"{describe_type(detail)}, not {_name_value(value, kind)}", near or _example(model, path)
 
 
@@ -104,11 +106,14 @@ def _name_value(value: object, kind: str) -> str:
 def _unknown_key(
     key: str, path: tuple[Step, ...], document: Document, model: type[BaseModel]
 ) -> tuple[str, Fix, *tuple[Fix, ...]]:
-    """A key that was renamed, mistyped or made up. A near key that the file has already is not proposed."""
+    """A key that was mistyped or made up. A near key that the file has already is not proposed."""
     value = document.value(path)
-    if new := new_key(path):
-        return describe_renamed(key, new), Fix(f"../{new}", value, replaces="")
     parent = model_at(model, path[:-1])
+    if parted := _join_parted_number(key, path, document):
+        return f"unknown key `{key}`: in {{…}} a comma ends the value before it", parted
+    if place := _find_meant(key, path, document, model):
+        fix = convert_rate(name_rate(key), place, value) or Fix(f"../{place}", value, replaces="")
+        return f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`; did you mean `{place}`?", fix
     known = list(fields(parent)) if parent else []
     # Of hundreds of engine arguments many are a little like a word.
     cutoff = 0.5 if len(known) <= _MANY else _ALIKE
@@ -126,6 +131,39 @@ def _unknown_key(
     return message, first, *rest
 
 
+def _find_meant(key: str, path: tuple[Step, ...], document: Document, model: type[BaseModel]) -> str | None:
+    """Return where the key is in the fleet file, from the record that has it; None if it is no other word of one."""
+    places = {place: (*path[:-1], *place.split(".")) for place in list_keys(key)}
+    free = {place: at for place, at in places.items() if _is_free(model, at, document)}
+    fitting = (place for place, at in free.items() if _accepts(model, at, document.value(path)))
+    return next(fitting, next(iter(free), None))
+
+
+def _is_free(model: type[BaseModel], path: tuple[Step, ...], document: Document) -> bool:
+    """Return whether the types know the key and the file does not have it."""
+    if not field_at(model, path):
+        return False
+    try:
+        document.value(path)
+    except (KeyError, IndexError):
+        return True
+    except TypeError:  # a key above has a value without keys: `replicas: 2`
+        return False
+    return False
+
+
+def _join_parted_number(key: str, path: tuple[Step, ...], document: Document) -> Fix | None:
+    """Return the fix of `{nodes: 1,000}` or `{requestsPerSecond: 1,5}`, which YAML reads as two keys."""
+    beside: dict[str, Any] = document.value(path[:-1])
+    keys = list(beside)
+    before = keys[keys.index(path[-1]) - 1] if path[-1] in keys[1:] else None
+    whole = beside.get(before) if before else None
+    if not key.isdecimal() or beside[key] is not None or isinstance(whole, bool) or not isinstance(whole, int):
+        return None
+    number = int(f"{whole}{key}") if len(key) == 3 else float(f"{whole}.{key}")
+    return Fix(f"../{before}", number, "a number without a comma", replaces="")
+
+
 def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, ...]]:
     words = expected.replace(" or ", ", ").split(", ")
     choices = [word.strip("'") for word in words]
@@ -136,9 +174,11 @@ def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, .
         return message, Fix("", min(map(int, words), key=lambda number: abs(number - value)))
     if isinstance(value, list) and value and value[0] in choices:
         return message, Fix("", value[0], f"one of {len(value)}: the key takes one" if value[1:] else "no list")
+    if (meant := find_value(short(value))) in choices:
+        return message, Fix("", meant)
     near: Sequence[str] = nearest(short(value), choices)
-    if not near:
-        return message, Fix("", choices[0], list_known(choices))
+    if not near or str(value).lower() in _SWITCHES:
+        return message, Fix("", choices[0], f"an example; {list_known(choices)}".removesuffix("; "))
     first, *rest = (Fix("", choice) for choice in near)
     return message, first, *rest
 
@@ -152,10 +192,9 @@ def _quoted(value: bool | int | float, path: tuple[Step, ...], model: type[BaseM
 
 def _accepts(model: type[BaseModel], path: tuple[Step, ...], value: object) -> bool:
     """Return whether the types know the key and allow the value there."""
-    found = field_at(model, path)
-    if not found:
+    annotation = type_at(model, path)
+    if annotation is None:
         return False
-    annotation: Any = Annotated[found[1].annotation, *found[1].metadata] if found[1].metadata else found[1].annotation
     try:
         TypeAdapter(annotation).validate_python(value)
     except ValidationError:

@@ -31,7 +31,7 @@ _OTHER_SPELLINGS = {
     **dict.fromkeys(("msec", "msecs", "millis"), "ms"),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
     **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
-    **{unit.removesuffix("B"): unit for unit in ("KiB", "MiB", "GiB", "TiB")},
+    **{unit.removesuffix("B"): unit for unit in ("KiB", "MiB", "GiB", "TiB", "MB", "GB", "TB")},
     **{f"{prefix}{end}": f"{prefix}bit/s" for prefix in "kMGT" for end in ("bps", "b/s", "bit")},
     "$/h": "USD/h",
 }
@@ -63,6 +63,8 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
             if value < 0:
                 raise Refusal(f"{what} cannot be negative", Fix("", example, "an example"))
             written = [f"{value:g}{unit}" for unit in _likely(units)]
+            if not value and not free:
+                raise Refusal(f"{what} must be more than zero", Fix("", example, "an example"))
             message = f"{value} has no unit; write {' or '.join(written)}"
             if value and all(number_and_unit.match(each) for each in written):
                 raise UnitMissing(message, {each: read(each) for each in written}, read)
@@ -85,8 +87,9 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
 
 
 def _respell(value: str, units: dict[str, float]) -> str | None:
-    """The same quantity with one of the units; None if that unit is not clear. `gb/s` can mean bits or bytes."""
-    parts = re.fullmatch(r"\s*([0-9]*[1-9][0-9]*(?:\.[0-9]+)?)\s*(\S+)\s*", value)
+    """The same quantity with one of the units; None if that unit is not clear. `gb/s` can mean bits or bytes. Words
+    before it (`p95 < 2s`) are left out."""
+    parts = re.fullmatch(r"[^\d-]*?(?:p[0-9.]+[^\d-]+)?([0-9]*[1-9][0-9]*(?:\.[0-9]+)?)\s*([^\d\s]\S*)\s*", value)
     if not parts:
         return None
     clear = {unit.lower(): unit for unit in units if "b/s" not in unit.lower()}

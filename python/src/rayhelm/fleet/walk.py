@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from rayhelm.facts.closed import fields_of
 from rayhelm.fleet.lazy_record import type_of
 
-__all__ = ["Step", "alternatives", "field_at", "fields", "has_step", "members", "model_at", "unwrap"]
+__all__ = ["Step", "alternatives", "field_at", "fields", "has_step", "members", "model_at", "type_at", "unwrap"]
 
 Step = str | int
 
@@ -58,6 +58,18 @@ def field_at(model: type[BaseModel], path: tuple[Step, ...]) -> tuple[str, Field
         here, info = found
         field = (str(step), info) if info else field
     return field
+
+
+def type_at(model: type[BaseModel], path: tuple[Step, ...]) -> Any:
+    """The type of the value at `path`, with what its field asks of it; None where `path` leads nowhere."""
+    here: Any = model
+    info: FieldInfo | None = None
+    for step in path:
+        found = _down(here, step)
+        if found is None:
+            return None
+        here, info = found
+    return Annotated[here, *info.metadata] if info and info.metadata else here
 
 
 def model_at(model: type[BaseModel], path: tuple[Step, ...]) -> type[BaseModel] | None:

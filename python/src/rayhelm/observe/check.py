@@ -18,6 +18,7 @@
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -301,7 +302,10 @@ def _check_mean(check: _Check, expression: Any, operator: str, *operands: Any) -
 
 
 def _check_le(check: _Check, call: Any) -> None:
+    single = set(_list_single_sides(call.args[1]))
     for node in walk(call.args[1]):
+        if str(node.expression) in single:
+            continue
         if is_kind(node.expression, "AggregateExpr") and node.expression.modifier is not None:
             modifier = node.expression.modifier
             keeps = "le" in modifier.labels if str(modifier.type).endswith("By") else "le" not in modifier.labels
@@ -311,6 +315,16 @@ def _check_le(check: _Check, call: Any) -> None:
             message = "histogram_quantile needs the label le, and the aggregation removes it"
             check.refuse("promql-quantile", "histogram_quantile", message, "sum by (le) (...)")
             return
+
+
+def _list_single_sides(expression: Any) -> Iterator[str]:
+    """Yield what `group_left` and `group_right` join to many series, which keep their own labels."""
+    for node in walk(expression):
+        modifier = node.expression.modifier if is_kind(node.expression, "BinaryExpr") else None
+        if modifier is not None and "ManyToOne" in str(modifier.card):
+            yield from (str(each.expression) for each in walk(node.expression.rhs))
+        elif modifier is not None and "OneToMany" in str(modifier.card):
+            yield from (str(each.expression) for each in walk(node.expression.lhs))
 
 
 def _check_labels(check: _Check, labels: list[str], below: Any) -> None:

@@ -200,6 +200,7 @@ class TimeSeries(Queried):
     width: Annotated[int, Field(ge=2, le=24)] = 8
     height: Annotated[int, Field(ge=3, le=24)] = 8
     minimum: float | None = 0
+    thresholds: Thresholds = informational()
     is_stacked: bool = False
     """Areas on top of each other, for parts of a sum."""
     shows_thresholds: bool = False

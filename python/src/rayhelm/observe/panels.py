@@ -124,12 +124,23 @@ def _outline(panel: AnyPanel, position: Any) -> Any:
     )
 
 
+def _legend(panel: AnyPanel, line: Line) -> str:
+    """Return the name of each series, with cluster and namespace where the query has them: several can be selected."""
+    name = line.legend or panel.title
+    if not isinstance(panel, TimeSeries | StateTimeline):
+        return name
+    kept = re.search(r"\bby \(([^)]*)\)", line.expr)
+    labels = kept[1].split(", ") if kept else []
+    places = [f"{{{{{label}}}}}" for label in ("cluster", "namespace") if label in labels]
+    return " ".join([name, *(place for place in places if place not in name)])
+
+
 def _target(panel: AnyPanel, number: int, line: Line) -> Any:
     is_over_time = isinstance(panel, TimeSeries | Heatmap | StateTimeline)
     form = "table" if isinstance(panel, Table) else "heatmap" if isinstance(panel, Heatmap) else "time_series"
     return grafana.Target(
         expr=line.expr,
-        legendFormat="{{le}}" if isinstance(panel, Heatmap) else line.legend or panel.title,
+        legendFormat="{{le}}" if isinstance(panel, Heatmap) else _legend(panel, line),
         refId=query_name(number),
         format=form,
         # The latest value of a range would also be found when the series has ended.

@@ -11,7 +11,16 @@ from rayhelm.planner.placement.options import ModelOptions
 __all__ = ["LEAST_SAVING", "Alternative", "Kind", "find_cheapest"]
 
 Kind = Literal[
-    "checkpoint", "sequences", "gpu", "pool", "hosts", "sharing", "spot", "pools", "spare replica", "prefill/decode"
+    "checkpoint",
+    "gpu",
+    "pool",
+    "hosts",
+    "data parallel",
+    "sharing",
+    "spot",
+    "pools",
+    "spare replica",
+    "prefill/decode",
 ]
 
 LEAST_SAVING = 0.01
@@ -33,6 +42,7 @@ class Alternative(Closed):
     """GPUs of all replicas; the part of the GPUs that the model pays for if it shares them."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
+    data_parallel_size: int = 1
     replicas: int
     price_per_hour: float | None
     """USD for all replicas, as in the plan of the changed fleet file; None if a price is unknown, which `note`

@@ -14,6 +14,7 @@ from rayhelm.facts import Catalog
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.planner.alternative import Alternative
+from rayhelm.planner.blocked_shares import leave_out_blocked_shares
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
@@ -62,7 +63,7 @@ def _confirm(loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, each: 
     if each.price_per_hour is None:
         return each
     try:
-        planned = plan_with(loaded, each.change, facts)
+        changed = plan_with(loaded, each.change, facts)
     except FleetError as error:
         limits = _find_limits(error)
         if not limits or limits.items() <= each.change.get("tenants", {}).items():
@@ -77,9 +78,26 @@ def _confirm(loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, each: 
                 each.model_copy(update={"change": apply_change(each.change, {"tenants": limits})}), f"needs {needed}"
             ),
         )
-    if not _has_stated_price(plan, planned, model, each) or not _has_stated_saving(plan, planned, model, each):
+    used, planned = leave_out_blocked_shares(plan), leave_out_blocked_shares(changed)
+    if not _has_stated_price(used, planned, model, each) or not _has_stated_saving(used, planned, model, each):
         return None
-    return _add_saving_of_copies(plan, planned, model, each)
+    return _count_blocked_shares(plan, changed, model, _add_saving_of_copies(used, planned, model, each))
+
+
+def _count_blocked_shares(plan: Plan, changed: Plan, model: str, each: Alternative) -> Alternative | None:
+    """Return the alternative with the price of the parts of GPUs that it blocks; None if it then saves nothing. What
+    sharing saves is counted in whole GPUs already."""
+    before = plan.models[model].blocked_price_per_hour
+    after = sum(
+        one.blocked_price_per_hour for name, one in changed.models.items() if name == model or name not in plan.models
+    )
+    if each.price_per_hour is None or each.saving_per_hour is None or not (before or after):
+        return each
+    saving = each.saving_per_hour if each.kind == "sharing" else each.saving_per_hour + before - after
+    if saving <= 0 < each.saving_per_hour:
+        return None
+    prices = {"price_per_hour": round(each.price_per_hour + after, 4), "saving_per_hour": round(saving, 4)}
+    return each.model_copy(update=prices)
 
 
 def _add_saving_of_copies(plan: Plan, planned: Plan, model: str, each: Alternative) -> Alternative:

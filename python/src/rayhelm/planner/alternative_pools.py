@@ -9,7 +9,6 @@ from dataclasses import replace
 from math import ceil, inf
 from typing import Any
 
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, find_cheapest
 from rayhelm.planner.alternative_change import pin_split, share_load
 from rayhelm.planner.placement.candidates import Candidate
@@ -32,18 +31,17 @@ def list_pools(
     now: ModelPlan,
     plan: Plan,
     inventories: Mapping[str, PoolInventory],
-    loaded: LoadedFleet,
 ) -> Iterator[Alternative]:
     """Yield the shapes over two pools. Models with pinned replicas or another served name have none."""
     declared = model_spec.declared
     if declared.replicas is not None or now.prefill_decode or declared.served_as or now.price_per_hour is None:
         return
-    yield from _list_spot(now, inventories, loaded)
+    yield from _list_spot(now, plan, inventories)
     if declared.traffic and declared.pool is None:
-        yield from _list_two_pools(model_spec, now, plan, inventories, loaded)
+        yield from _list_two_pools(model_spec, now, plan, inventories)
 
 
-def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory], loaded: LoadedFleet) -> Iterator[Alternative]:
+def _list_spot(now: ModelPlan, plan: Plan, inventories: Mapping[str, PoolInventory]) -> Iterator[Alternative]:
     """Yield a floor of replicas on demand, and the others on a spot pool with the same GPU."""
     pool, price = inventories[now.pool], now.price_per_hour
     floor = ceil(now.replicas * _FLOOR)
@@ -61,7 +59,7 @@ def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory], loaded:
     total = None if each_spot is None else floor * each_now + count * each_spot
     if total is not None and price - total <= LEAST_SAVING * price:
         return
-    change = {} if total is None else _write_spot(now, floor, cheapest, spot_price or 0.0, loaded)
+    change = {} if total is None else _write_spot(now, floor, cheapest, spot_price or 0.0, plan)
     unknown = f"the spot price of {gpu.id} is unknown: set `price` of that pool"
     yield Alternative(
         kind="spot",
@@ -81,13 +79,13 @@ def _list_spot(now: ModelPlan, inventories: Mapping[str, PoolInventory], loaded:
     )
 
 
-def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, loaded: LoadedFleet) -> dict[str, Any]:
+def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, plan: Plan) -> dict[str, Any]:
     """Return the change of the fleet file: the second model, and a spot pool if none with this GPU is in the fleet."""
-    pool, count = loaded.document.value(("pools", now.pool)), now.replicas - floor
+    pool, count = plan.resolved.written["pools"][now.pool], now.replicas - floor
     each = now.gpus / now.replicas / now.nodes_per_replica
     added: dict[str, Any] = {}
     if not cheapest:
-        cheapest = _find_free_name(f"{now.pool}-spot", loaded.fleet.pools)
+        cheapest = _find_free_name(f"{now.pool}-spot", plan.declared.pools)
         labels = {**(pool.get("nodeSelector") or {}), "rayhelm.dev/pool": cheapest}
         nodes = max(now.nodes_per_replica * count, ceil(count * each / (pool.get("gpusPerNode") or 1)))
         spot = {"spot": "karpenter", "nodes": nodes, "price": f"{price:g} USD/h", "nodeSelector": labels}
@@ -96,15 +94,15 @@ def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, loaded:
             added["pools"][now.pool] = {"nodeSelector": {"rayhelm.dev/pool": now.pool}}
     split = write_parallelism(now.shape)
     parts = ((now.pool, floor, split), (cheapest, count, split))
-    return added | {"models": _write_parts(now, parts, [floor / now.replicas, count / now.replicas], loaded)}
+    return added | {"models": _write_parts(now, parts, [floor / now.replicas, count / now.replicas], plan)}
 
 
 def _write_parts(
-    now: ModelPlan, parts: tuple[tuple[str, int, dict[str, Any]], ...], loads: list[float], loaded: LoadedFleet
+    now: ModelPlan, parts: tuple[tuple[str, int, dict[str, Any]], ...], loads: list[float], plan: Plan
 ) -> dict[str, Any]:
     """Return the model with its first part, and a second model with the other one. `loads`: part of the load of each,
     0 to 1."""
-    written = loaded.document.value(("models", now.model))
+    written = plan.resolved.written["models"][now.model]
     (pool, count, split), (other, rest, second) = parts
     cleared = dict.fromkeys(written.get("parallelism") or {})
     first = {"pool": pool, "replicas": count, "parallelism": cleared | split, **share_load(written, loads[0])}
@@ -112,7 +110,7 @@ def _write_parts(
     added = {"pool": other, "replicas": rest, "parallelism": second, "servedAs": {"model": now.served_as}}
     if traffic := share_load(written, loads[1]):
         added["traffic"] = {**written["traffic"], **traffic["traffic"]}
-    return {now.model: first, _find_free_name(f"{now.model}-2", loaded.fleet.models): kept | added}
+    return {now.model: first, _find_free_name(f"{now.model}-2", plan.declared.models): kept | added}
 
 
 def _find_free_name(name: str, used: Mapping[str, object]) -> str:
@@ -126,7 +124,6 @@ def _list_two_pools(
     now: ModelPlan,
     plan: Plan,
     inventories: Mapping[str, PoolInventory],
-    loaded: LoadedFleet,
 ) -> Iterator[Alternative]:
     """Yield the cheapest pair: as many replicas as the first pool has room for, and the rest of the load on another."""
     best: tuple[float, Candidate, Candidate] | None = None
@@ -141,13 +138,13 @@ def _list_two_pools(
     one, other = (each.split.inventory.name for each in (first, rest))
     assert model_spec.declared.traffic
     part = first.replicas * (first.capacity.carried or 0.0) / model_spec.declared.traffic.peak_rate
-    written = loaded.document.value(("models", now.model))
+    written = plan.resolved.written["models"][now.model]
     parts = tuple((each.split.inventory.name, each.replicas, pin_split(written, each)) for each in (first, rest))
     slower = max((first, rest), key=lambda each: each.capacity.tpot_s or each.capacity.ttft_s or 0.0)
     yield Alternative(
         kind="pools",
         what=f"replicas: {first.replicas} on pool {one}, and replicas: {rest.replicas} on pool {other}",
-        change={"models": _write_parts(now, parts, [part, 1 - part], loaded)},
+        change={"models": _write_parts(now, parts, [part, 1 - part], plan)},
         pool=f"{one}+{other}",
         gpu="+".join(dict.fromkeys((first.split.gpu_name, rest.split.gpu_name))),
         gpus=round(first.gpus + rest.gpus, 4),

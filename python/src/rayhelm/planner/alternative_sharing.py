@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import attempt
 from rayhelm.facts import Catalog
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import Sharing
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, find_cheapest
 from rayhelm.planner.placement.allocate import allocate, count_possible_replicas
@@ -57,7 +56,6 @@ def list_sharing(
     model_specs: Mapping[str, ResolvedModelSpec],
     plan: Plan,
     inventories: Mapping[str, PoolInventory],
-    loaded: LoadedFleet,
     facts: Catalog,
 ) -> dict[str, list[Alternative]]:
     """Return the shapes of each model in which its GPU is shared, if GPUs become free."""
@@ -71,8 +69,8 @@ def list_sharing(
             if name in model_specs and _may_share(model, inventory.name)
         ]
         shapes = [
-            *_list_services(members, plan, inventory, loaded),
-            *_list_partitions(members, plan, inventory, loaded, facts),
+            *_list_services(members, plan, inventory),
+            *_list_partitions(members, plan, inventory, facts),
         ]
         for shape in shapes:
             if shape.saving <= LEAST_SAVING * shape.gpus_now * shape.price:
@@ -88,14 +86,12 @@ def _may_share(model: ModelPlan, pool: str) -> bool:
     return model.pool == pool and is_single and not {"parallelism", "gpu_fraction"} & set(model.pinned)
 
 
-def _list_services(
-    members: Sequence[ResolvedModelSpec], plan: Plan, inventory: PoolInventory, loaded: LoadedFleet
-) -> Iterator[_Shape]:
+def _list_services(members: Sequence[ResolvedModelSpec], plan: Plan, inventory: PoolInventory) -> Iterator[_Shape]:
     """Yield the models of each owner in one service."""
     by_owner: dict[str | None, list[ResolvedModelSpec]] = {}
     for each in members:
         if not each.has_shared_service and not each.declared.served_as:
-            by_owner.setdefault(loaded.fleet.owner_of(each.service), []).append(each)
+            by_owner.setdefault(plan.declared.owner_of(each.service), []).append(each)
     for group in by_owner.values():
         service = group[0].service
         together = [replace(each, service=service, has_shared_service=True) for each in group]
@@ -112,7 +108,6 @@ def _list_partitions(
     members: Sequence[ResolvedModelSpec],
     plan: Plan,
     inventory: PoolInventory,
-    loaded: LoadedFleet,
     facts: Catalog,
 ) -> Iterator[_Shape]:
     """Yield the parts that save most, for time slices and for MIG; with equal savings, the largest parts."""
@@ -123,7 +118,7 @@ def _list_partitions(
             placed = _place(members, fresh) if fresh else {}
             if not fresh or not placed:
                 continue
-            pool, change = _write_sharing(inventory, sharing, placed, _count_gpus(fresh, placed), plan, loaded)
+            pool, change = _write_sharing(inventory, sharing, placed, _count_gpus(fresh, placed), plan)
             what = f"pools.{pool}.sharing: {_describe_sharing(sharing)}"
             note = f"`sharing` holds for all GPUs of pool `{pool}`"
             if pool != inventory.name:
@@ -166,19 +161,18 @@ def _write_sharing(
     placed: Mapping[str, Candidate],
     gpus: int,
     plan: Plan,
-    loaded: LoadedFleet,
 ) -> tuple[str, dict[str, Any]]:
     """Return the pool and the change of the fleet file. If other models are on the pool, a new pool takes some of its
     nodes."""
     keys = sharing.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     if sharing.layout:
         keys.pop("isolation")
-    name, written = inventory.name, loaded.document.value(("pools", inventory.name))
+    name, written = inventory.name, plan.resolved.written["pools"][inventory.name]
     if all(each in placed for each, model in plan.models.items() if model.pool == name):
         return name, {"pools": {name: {"sharing": keys}}, "models": {each: {"pool": name} for each in placed}}
     nodes = ceil(gpus / (inventory.pool.gpus_per_node or 1))
     added, labels = f"{name}-shared", written.get("nodeSelector") or {}
-    while added in loaded.fleet.pools:
+    while added in plan.declared.pools:
         added += "-2"
     rest = {"nodes": inventory.node_count - nodes, "nodeSelector": {**labels, _LABEL: name}}
     parts = {**written, "nodes": nodes, "nodeSelector": {**labels, _LABEL: added}, "sharing": keys}
@@ -190,11 +184,8 @@ def _partition(inventory: PoolInventory, sharing: Sharing, facts: Catalog) -> Po
     if inventory.pool.gpu_resource:
         return None
     pool, gpu = inventory.pool.model_copy(update={"sharing": sharing}), inventory.hosts[0].gpu
-    try:
-        partitioning = partition_gpus(inventory.name, pool, gpu, facts)
-    except FleetError:
+    if not (partitioning := attempt(lambda: partition_gpus(inventory.name, pool, gpu, facts))):
         return None
-    assert partitioning
     hosts = [
         HostInventory(host.name, part, host.gpu_count * count)
         for host in inventory.hosts

@@ -15,44 +15,45 @@ from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.check_prefill_decode import SERVED_TASKS
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import Parallelism
-from rayhelm.fleet.own_gpus import extend_catalog
 from rayhelm.fleet.pools import Pool
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
 from rayhelm.planner.alternative_change import confirm, pin_split
 from rayhelm.planner.alternative_pools import list_pools
 from rayhelm.planner.alternative_sharing import list_sharing
+from rayhelm.planner.blocked_shares import leave_out_blocked_shares
 from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.choose import rank
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory, build_inventories
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.plan import ModelPlan, Plan
-from rayhelm.planner.planner import resolve_model_specs
 
 __all__ = ["Alternative", "list_alternatives"]
 
-_SEQUENCES = (512, 1024)
 _GPUS_PER_NODE = 8
 _NODES = 64
 """Size of the pool that another GPU is tried on: as large as any replica needs."""
+_DATA_SIZES = (2, 4, 8, 16)
 _NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gptq|w8a8|w4a16|int8|int4|nvfp4|bf16)$")
 
 
 def list_alternatives(loaded: LoadedFleet, plan: Plan, facts: Catalog | None = None) -> dict[str, list[Alternative]]:
     """Return the alternatives of each model with a known price, the largest saving first."""
-    facts = extend_catalog(loaded.fleet.gpus, facts)
+    facts, planned = loaded.fleet.extend_catalog(facts), plan
+    plan = leave_out_blocked_shares(plan)
     inventories = build_inventories(loaded.fleet, loaded.measured, facts)
     found: dict[str, list[Alternative]] = {}
-    specs = resolve_model_specs(loaded, facts)
+    specs = plan.resolved.models
     model_specs = {each.name: each for each in specs if not each.declared.pools}
-    shared = list_sharing(model_specs, plan, inventories, loaded, facts)
+    shared = list_sharing(model_specs, plan, inventories, facts)
     for model_spec in model_specs.values():
         now = plan.models[model_spec.name]
         if now.price_per_hour is None:
             continue
-        search = _Search(model_spec, now, plan, inventories, loaded, facts)
+        search = _Search(model_spec, now, plan, inventories, facts)
         every = [*search.list_all(), *shared.get(model_spec.name, ())]
-        listed = sorted(confirm(loaded, facts, plan, model_spec.name, every), key=_get_order)
+        listed = sorted(confirm(loaded, facts, planned, model_spec.name, every), key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
@@ -69,29 +70,28 @@ class _Search:
         now: ModelPlan,
         plan: Plan,
         inventories: Mapping[str, PoolInventory],
-        loaded: LoadedFleet,
         facts: Catalog,
     ) -> None:
-        self._written: Mapping[str, Any] = loaded.document.value(("models", model_spec.name))
+        self._written: Mapping[str, Any] = plan.resolved.written["models"][model_spec.name]
         """The model in the fleet file."""
-        self._pools = frozenset(loaded.fleet.pools)
-        self._spec, self._now, self._plan, self._known, self._loaded = model_spec, now, plan, facts, loaded
+        self._pools = frozenset(plan.declared.pools)
+        self._spec, self._now, self._plan, self._facts = model_spec, now, plan, facts
         self._inventories = {name: pool for name, pool in inventories.items() if pool.pool.cluster == now.cluster}
 
     def list_all(self) -> Iterator[Alternative]:
         yield from self._list_checkpoints()
-        yield from self._list_sequences()
         yield from self._list_gpus()
         yield from self._list_pinned_away()
         yield from self._list_over_hosts()
+        yield from self._list_data_ranks()
         yield from self._list_roles()
-        yield from list_pools(self._spec, self._now, self._plan, self._inventories, loaded=self._loaded)
+        yield from list_pools(self._spec, self._now, self._plan, self._inventories)
         yield from self._list_spare_replica()
 
     def _list_checkpoints(self) -> Iterator[Alternative]:
         """Yield the cheapest smaller checkpoint of the same model."""
         size = count_weights(self._spec.model).bytes
-        for model in self._known.models():
+        for model in self._facts.models():
             if count_weights(model).bytes < size and _is_same_model(model, self._spec.model):
                 declared = self._spec.declared.model_copy(update={"source": model.id, "revision": None})
                 best = self._find_best(replace(self._spec, model=model, declared=declared))
@@ -114,20 +114,12 @@ class _Search:
             if name != now.model and (each.served_as, each.version) == (now.served_as, now.version)
         ]
 
-    def _list_sequences(self) -> Iterator[Alternative]:
-        if not self._spec.generates or "max_num_seqs" in self._spec.declared.engine:
-            return
-        for count in _SEQUENCES:
-            best = self._find_best(self._with(engine={**self._spec.declared.engine, "max_num_seqs": count}))
-            change = {"engine": {"max_num_seqs": count}}
-            yield from self._compare("sequences", f"engine: {{max_num_seqs: {count}}}", best, change=change)
-
     def _list_gpus(self) -> Iterator[Alternative]:
         """Yield the cheapest GPU that no pool has, at its price in the catalog."""
         there = {host.gpu.of or host.gpu.id for pool in self._inventories.values() for host in pool.hosts}
         pools = {
             gpu.id: _build_pool(gpu)
-            for gpu in self._known.gpus()
+            for gpu in self._facts.gpus()
             if gpu.id not in there and gpu.engine == "vllm" and gpu.price.on_demand is not None
         }
         spec = self._with(pool=None)
@@ -184,6 +176,29 @@ class _Search:
             " the speed of a pipeline over hosts"
         )
         yield from self._compare("hosts", _describe(change), best, note, change=change)
+
+    def _list_data_ranks(self) -> Iterator[Alternative]:
+        """Yield the cheapest data parallel ranks that share experts, for latent attention (MLA): each tensor parallel
+        rank holds the whole KV cache, a data parallel rank that of its own requests."""
+        declared, now = self._spec.declared, self._now
+        if not self._spec.model.attention.mla or declared.parallelism is not None or now.prefill_decode:
+            return
+        if declared.scaling == "engine-queue" or declared.adapters or now.aliases:
+            return  # the fleet file would be refused
+        most = max((host.gpu_count for pool in self._inventories.values() for host in pool.hosts), default=1)
+        sizes = [size for size in _DATA_SIZES if size <= most]
+        tried = (self._find_best(self._with(pool=declared.pool, parallelism=Parallelism(data=size))) for size in sizes)
+        best = min(filter(None, tried), key=lambda each: rank(each, by_price=True), default=None)
+        if best is None:
+            return
+        change = {"pool": best.split.inventory.name, "parallelism": pin_split(self._written, best)}
+        note = (
+            "each rank holds the KV cache of its own requests; with tensor parallelism each holds that of all requests,"
+            " because latent attention (MLA) is not divided"
+        )
+        if best.capacity.basis == "model":
+            note += "; no measurement confirms the speed"
+        yield from self._compare("data parallel", _describe(change), best, note, change=change)
 
     def _list_roles(self) -> Iterator[Alternative]:
         """Yield prompts and answers on different replicas, where rayhelm serves them so. Only as an alternative: no
@@ -264,6 +279,7 @@ class _Search:
             gpus=round(best.gpus, 4),
             tensor_parallel_size=best.split.shape.tp,
             pipeline_parallel_size=best.split.shape.pp,
+            data_parallel_size=best.split.shape.dp,
             replicas=best.replicas,
             price_per_hour=round(price, 4),
             saving_per_hour=round(now - price, 4),

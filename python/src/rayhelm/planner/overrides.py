@@ -1,6 +1,6 @@
 """Overrides in the plan: what the fleet file sets in charts, and what has no effect."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from rayhelm.fleet.fleet import Fleet
@@ -10,11 +10,13 @@ from rayhelm.planner.plan import ModelPlan, OverridePlan
 __all__ = ["plan_overrides", "warn_unused_overrides"]
 
 
-def plan_overrides(fleet: Fleet) -> tuple[OverridePlan, ...]:
-    """List each value that an override sets."""
+def plan_overrides(fleet: Fleet, models: Iterable[ModelPlan]) -> tuple[OverridePlan, ...]:
+    """List each value that an override sets. Services on further pools have the values of the first one."""
+    further = {model.service for model in models if model.model != model.written}
     return tuple(
         OverridePlan(part=".".join(map(str, override.path[:-1])), chart=override.chart, key=key, value=value)
         for override in list_overrides(fleet)
+        if override.path[0] != "services" or override.name not in further
         for key, value in _list_leaves(override.values, "workerGroups.*" if override.path[0] == "pools" else "")
     )
 

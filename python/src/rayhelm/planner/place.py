@@ -1,9 +1,9 @@
 """Place the models of a fleet: one by one, the largest first, then together where GPUs are scarce."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Diagnostics, FleetError
 from rayhelm.facts import Catalog
 from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.fleet import Fleet
@@ -13,7 +13,7 @@ from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.several_pools import report_no_room_together
 from rayhelm.planner.explain.unreachable_slo import Missed, report_unreachable_slo
 from rayhelm.planner.placement.allocate import allocate
-from rayhelm.planner.placement.assignment import Assignment, Hosts
+from rayhelm.planner.placement.assignment import Assignment
 from rayhelm.planner.placement.choose import Choice, Comparison, choose
 from rayhelm.planner.placement.improve import improve
 from rayhelm.planner.placement.inventory import PoolInventory
@@ -21,16 +21,7 @@ from rayhelm.planner.placement.load_shares import PoolRoom, assign_shares, count
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 
-__all__ = ["Placement", "list_placements"]
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where the models run."""
-
-    choices: Mapping[str, Choice]
-    hosts: Mapping[str, Hosts]
-    """Hosts of the first replica."""
+__all__ = ["list_placements"]
 
 
 def list_placements(
@@ -38,36 +29,34 @@ def list_placements(
     inventories: Mapping[str, PoolInventory],
     fleet: Fleet,
     facts: Catalog,
-) -> Iterator[Placement]:
+) -> Iterator[Mapping[str, Choice]]:
     """Yield the best placement found, then the one that places the models one by one, if that is another one: a limit
     of a tenant or a label can forbid the first. The GPUs are allocated as in the placement that was yielded last.
 
     Raises FleetError with the problems of all models without a place."""
     first = _OneByOne(model_specs, inventories, fleet, facts)
-    if first.problems:
-        raise FleetError([*first.problems, *add_nodes_for_all([*first.without_room.values()])])
-    improvable = {name for name, compared in first.compared.items() if _may_improve(compared)}
+    if first.found.problems:
+        raise FleetError([*first.found.problems, *add_nodes_for_all([*first.without_room.values()])])
+    improvable = {name for name in first.options if _may_improve(first.choices.get(name))}
     if not improvable:
-        yield Placement(first.choices, first.hosts)
+        yield first.choices
         return
-    chosen = {name: compared.choice.candidate if compared.choice else None for name, compared in first.compared.items()}
+    chosen = {name: first.choices[name].candidate if name in first.choices else None for name in first.options}
     is_priced = any(each.by_price for each in first.options.values())
-    assignment = Assignment(inventories, chosen, first.hosts, is_priced)
+    assignment = Assignment(inventories, chosen, is_priced)
     moves = improve(assignment, first.options, first.groups, improvable)
     if unplaced := [name for name, candidate in assignment.candidates.items() if candidate is None]:
         raise FleetError(add_nodes_for_all([first.without_room[name] for name in unplaced]))
     if moves:
-        choices = explain_moves(first.choices, assignment.candidates, moves)
-        yield Placement(choices, dict(assignment.hosts))
+        yield explain_moves(first.choices, assignment.candidates, moves)
     if not first.without_room:
         assignment.restore()
-        yield Placement(first.choices, first.hosts)
+        yield first.choices
 
 
-def _may_improve(compared: Comparison) -> bool:
+def _may_improve(choice: Choice | None) -> bool:
     """Return whether a model may have a better candidate: one without room, or one that shares a GPU elsewhere."""
-    choice = compared.choice
-    return choice is None or bool(choice.cramped) or choice.candidate.share < 1
+    return choice is None or choice.cramped is not None or choice.candidate.share < 1
 
 
 class _OneByOne:
@@ -80,41 +69,36 @@ class _OneByOne:
         fleet: Fleet,
         facts: Catalog,
     ) -> None:
-        self.problems: list[Problem] = []
+        self.found = Diagnostics()
         """Problems of models that fit nowhere."""
         self.without_room: dict[str, Shortage] = {}
         """Problems of models that others leave no room for."""
-        self.compared: dict[str, Comparison] = {}
         self.options: dict[str, ModelOptions] = {}
         self.groups: dict[str, frozenset[str]] = {}
-        self.hosts: dict[str, Hosts] = {}
         self.choices: dict[str, Choice] = {}
+        self._facts = facts
         splits, clusters = PoolSplits(inventories), dict[frozenset[str], str]()
         divided: dict[str, ResolvedModelSpec | None] = {}
-        by_name = {each.name: each for each in model_specs}
         for each in _sort_largest_first(model_specs):
             name, model_spec = each.name, each
             if each.declared.pools:
                 if name not in divided:
-                    parts = [by_name[part] for part in fleet.parts_of(name)]
-                    divided |= self._divide(parts, splits, fleet, facts)
+                    divided |= self._divide(_list_parts(each, model_specs), splits)
                 if not (part := divided[name]):
                     continue
                 model_spec = part
             home = self.groups[name] = fleet.on_one_cluster_with(name)
             options = self.options[name] = ModelOptions(model_spec, splits, clusters.get(home))
-            compared = self.compared[name] = choose(options)
+            compared = choose(options)
             if compared.choice:
                 candidate = compared.choice.candidate
                 self.choices[name] = compared.choice
-                self.hosts[name] = allocate(candidate)
+                allocate(candidate)
                 clusters[home] = candidate.split.inventory.pool.cluster
             else:
-                self._report(model_spec, options, compared, fleet, facts)
+                self._report(model_spec, options, compared)
 
-    def _divide(
-        self, parts: Sequence[ResolvedModelSpec], splits: PoolSplits, fleet: Fleet, facts: Catalog
-    ) -> Mapping[str, ResolvedModelSpec | None]:
+    def _divide(self, parts: Sequence[ResolvedModelSpec], splits: PoolSplits) -> Mapping[str, ResolvedModelSpec | None]:
         """Return the parts of a model with `pools`, each with its share of the load; None for all if there is a
         problem."""
         rooms: list[PoolRoom] = []
@@ -128,36 +112,32 @@ class _OneByOne:
             elif compared.missing_slo and not compared.reachable:
                 missed.append((part, compared.missing_slo))
             else:
-                self._report(part, options, compared, fleet, facts)
+                self._report(part, options, compared)
         if missed:
-            self.problems += report_unreachable_slo(missed)
+            self.found.add(report_unreachable_slo(missed))
         if len(rooms) < len(parts):
             return refused
         counts, left = count_replicas(rooms)
         if left or not all(counts):
-            self.problems.append(report_no_room_together(parts[0], rooms, left))
+            self.found.add([report_no_room_together(parts[0], rooms, left)])
             return refused
         return {part.name: part for part in assign_shares(parts, rooms, counts)}
 
-    def _report(
-        self,
-        model_spec: ResolvedModelSpec,
-        options: ModelOptions,
-        compared: Comparison,
-        fleet: Fleet,
-        facts: Catalog,
-    ) -> None:
+    def _report(self, model_spec: ResolvedModelSpec, options: ModelOptions, compared: Comparison) -> None:
         if compared.reachable:
-            self.without_room[model_spec.name] = report_no_room(model_spec, compared.reachable, fleet)
+            self.without_room[model_spec.name] = report_no_room(model_spec, compared.reachable)
             return
-        try:
-            if compared.missing_slo:
-                problems = report_unreachable_slo([(model_spec, compared.missing_slo)])
-            else:
-                problems = [report_no_fit(model_spec, options.pools, compared.refused, fleet, facts)]
-        except FleetError as error:
-            problems = list(error.problems)
-        self.problems += problems
+        if compared.missing_slo:
+            self.found.add(report_unreachable_slo([(model_spec, compared.missing_slo)]))
+        else:
+            step = partial(report_no_fit, model_spec, options.pools, compared.refused, self._facts)
+            self.found.add(filter(None, [self.found.run(step)]))
+
+
+def _list_parts(model_spec: ResolvedModelSpec, model_specs: Sequence[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
+    """Return the models of all `pools` of a model, in the order of the pools."""
+    parts = {each.declared.pool: each for each in model_specs if each.written == model_spec.written}
+    return [parts[pool] for pool in model_spec.declared.pools]
 
 
 def _sort_largest_first(model_specs: Sequence[ResolvedModelSpec]) -> list[ResolvedModelSpec]:

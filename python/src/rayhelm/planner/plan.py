@@ -1,13 +1,20 @@
 """The plan: the decisions for every model, with reasons. Its JSON is a contract (`rayhelm plan --format json`)."""
 
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from rayhelm.facts.closed import Closed
-from rayhelm.facts.tasks import Task
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from rayhelm.facts import Catalog
+from rayhelm.facts.closed import Closed, Unchecked
+from rayhelm.facts.tasks import DataPath, Task
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.autoscaling import AutoscalingPlan
+from rayhelm.planner.override_plan import OverridePlan
 from rayhelm.planner.pool_use import NodeGroup, PoolUse
 from rayhelm.planner.reason import Reason
+from rayhelm.planner.resolved import Resolved
 from rayhelm.planner.service_pods import ClaimPlan, WorkerPlan
 from rayhelm.planner.shape import ReplicaShape
 
@@ -37,8 +44,7 @@ class StagePlan(Closed):
     """One pipeline stage."""
 
     gpu: str
-    host: str = ""
-    """Host of the pool; empty if all hosts are alike."""
+    host: str = ""  # of the pool; empty if all hosts are alike
     layers: int
     weights_gib: float
     """Per GPU."""
@@ -61,6 +67,8 @@ class Estimate(Closed):
     """`measured`: this load; `interpolated`: the model on this GPU; `model`: neither; empty without an estimate."""
     concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
+    tpot_concurrency: int | None = None
+    """Requests in flight of `tpot_s` without traffic, where `ttft_s` is that of one request; None with traffic."""
     tokens_per_second: float | None = None
     """Output tokens per second and replica, at the concurrency that meets the objective."""
     error: str = ""
@@ -111,6 +119,8 @@ class ModelPlan(Closed):
     """Placement, split and settings of one model."""
 
     model: str
+    written: SkipJsonSchema[Annotated[str, Field(exclude=True)]]
+    """Its name in the fleet file: another one on the further pools of a model with `pools`."""
     served_as: str
     """Name that clients send: its own, or the served model name that it shares with another model."""
     version: str
@@ -136,8 +146,7 @@ class ModelPlan(Closed):
     expert_parallel: bool = False
     """Each GPU of a stage holds whole experts, instead of a part of each."""
     prefill_decode: PrefillDecodePlan | None = None
-    """Prompts and answers on different replicas: how many of each. The estimate, the requests in flight and the rates
-    are then those of a decode replica. None: each replica computes both."""
+    """How many replicas for prompts and answers. Estimate and load are of a decode replica. None: each has both."""
     layer_partition: tuple[int, ...] = ()
     """Layers of each stage if vLLM's own split does not fit; else empty."""
     load_share: float = 1.0
@@ -174,11 +183,15 @@ class ModelPlan(Closed):
     """Files of an adapter of this rank with weights for every layer."""
     engine: dict[str, Any] = {}
     """Further engine arguments, chosen or pinned."""
+    checkpoint_gib: float | None = None
+    """Weights that are downloaded and read, if vLLM quantizes them at load; None if it loads them as they are."""
     kv_cache_tokens: int | None = None
     tight: bool = False
     estimate: Estimate = Estimate()
     price_per_hour: float | None
-    """USD for all replicas; None if the price of the GPU is unknown."""
+    """USD for all replicas, with the parts of GPUs that they block; None if the price of the GPU is unknown."""
+    blocked_price_per_hour: float = 0.0
+    """Part of it for the rest of shared GPUs, which no other service can use."""
     price_per_million_output_tokens: float | None
     """USD at the planned load; None for tasks without output tokens, or without a price or load."""
     pinned: tuple[str, ...] = ()
@@ -187,6 +200,10 @@ class ModelPlan(Closed):
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     """Missing figures, and what could not be estimated without them."""
+
+    @property
+    def path(self) -> tuple[str, str]:  # in the fleet file
+        return ("models", self.written)
 
     @property
     def shape(self) -> ReplicaShape:
@@ -216,9 +233,9 @@ class ModelPlan(Closed):
     @property
     def split(self) -> str:
         """Describe the split of a replica: `TP 8 x PP 4`."""
-        roles = self.prefill_decode
-        kinds = f", {roles.prefill.replicas} prefill + {roles.decode.replicas} decode" if roles else ""
-        return f"{self.shape}{kinds}"
+        if not (roles := self.prefill_decode):
+            return str(self.shape)
+        return f"{self.shape}, {roles.prefill.replicas} prefill + {roles.decode.replicas} decode"
 
 
 class ServicePlan(Closed):
@@ -237,6 +254,8 @@ class ServicePlan(Closed):
     upgrade_surge_gpus: int | float
     """Additional GPUs during an upgrade."""
     upgrade_reason: str
+    data_path: DataPath
+    data_path_reason: str
     workers: dict[str, WorkerPlan]
     """Pods of each worker group. One without GPUs stays, if the ingress does not run on the workers of the models."""
     claim: ClaimPlan | None = None
@@ -319,20 +338,8 @@ class GatewayPlan(Closed):
     """Requests in flight per pod from which on further ones are forwarded, by served model name."""
 
 
-class OverridePlan(Closed):
-    """One value of a chart that the fleet file overrides."""
-
-    part: str
-    """Part of the fleet file: `services.chat`."""
-    chart: str
-    key: str
-    """Key of the chart; for a pool below each of its worker groups."""
-    value: Any
-    """Value that the fleet file sets, as JSON; null removes an entry."""
-
-
 class Plan(Closed):
-    """The plan of a fleet."""
+    """The plan of a fleet. Values of charts are made from it alone."""
 
     fleet: str
     vllm_version: str
@@ -345,6 +352,22 @@ class Plan(Closed):
     overrides: tuple[OverridePlan, ...] = ()
     """Values of charts that the fleet file overrides. The planner does not know what they change."""
     warnings: tuple[str, ...] = ()
+    resolved: SkipJsonSchema[Annotated[Resolved, Unchecked, Field(exclude=True, repr=False)]]
+    """What the plan was made from. Not a part of its JSON."""
+
+    @property
+    def declared(self) -> Fleet:
+        """What the fleet file states and the plan does not decide: labels, hosts, annotations, images."""
+        return self.resolved.fleet
+
+    @property
+    def facts(self) -> Catalog:
+        """The catalog with the GPUs of the fleet."""
+        return self.resolved.facts
+
+    def find_service_path(self, service: str) -> tuple[str, str]:
+        """Return where the fleet file has the settings of a service: those of a further pool are with the first."""
+        return ("services", self.declared.service_of(self.of_service(service)[0].written))
 
     def of_service(self, service: str) -> tuple[ModelPlan, ...]:
         return tuple(self.models_by_service.get(service, ()))
@@ -359,8 +382,7 @@ class Plan(Closed):
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of the models, with their names, and of the fleet."""
-        of_models = (f"{model.model}: {text}" for model in self.models.values() for text in model.warnings)
-        return (*of_models, *self.warnings)
+        return (*(f"{each.model}: {text}" for each in self.models.values() for text in each.warnings), *self.warnings)
 
     @property
     def price_per_hour(self) -> float | None:

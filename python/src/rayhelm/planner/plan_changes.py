@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rayhelm.errors import FleetError
+from rayhelm.errors import collect
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -19,10 +19,9 @@ def list_measured_changes(
 
     Raises FleetError if the fleet has no plan with them."""
     second = plan_fleet(replace(loaded, measured=after))
-    try:
-        first = plan_fleet(replace(loaded, measured=before))
-    except FleetError as error:
-        yield f"without these measurements the fleet has no plan ({error.problems[0].message})"
+    first, problems = collect(lambda: plan_fleet(replace(loaded, measured=before)))
+    if not first:
+        yield f"without these measurements the fleet has no plan ({problems[0].message})"
         return
     for name, model in second.models.items():
         old, new = describe_shape(first.models[name]), describe_shape(model)

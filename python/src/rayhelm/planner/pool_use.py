@@ -1,8 +1,27 @@
 """A pool in the plan: its nodes and GPUs, and how many of them are used."""
 
-from rayhelm.facts.closed import Closed
+from typing import Annotated, NamedTuple
 
-__all__ = ["NodeGroup", "PoolUse"]
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from rayhelm.facts.closed import Closed, Unchecked
+
+__all__ = ["GpuPart", "NodeGroup", "PoolUse"]
+
+
+class GpuPart(NamedTuple):
+    """What a replica uses of one GPU."""
+
+    model: str
+    service: str
+    replica: int
+    rank: int
+    """Which GPU of the replica it is: those of a stage beside each other, then the next data parallel rank."""
+
+
+Allocation = tuple[tuple[tuple[GpuPart, ...], ...], ...]
+"""Parts on each GPU of each node."""
 
 
 class NodeGroup(Closed):
@@ -37,3 +56,5 @@ class PoolUse(Closed):
     """Allocatable GPUs by extended resource (`nvidia.com/mig-3g.40gb`)."""
     nodes: tuple[NodeGroup, ...] = ()
     """Its nodes. With MIG each profile is a group of its own."""
+    allocation: SkipJsonSchema[Annotated[Allocation, Unchecked, Field(exclude=True, repr=False)]] = ()
+    """What is on each GPU, for all nodes of `nodes` in that order. Kubernetes may choose other nodes."""

@@ -1,6 +1,6 @@
 """Settings with which vLLM does not start, or refuses what the gateway lets through."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.model import Checkpoint
@@ -9,9 +9,16 @@ from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import is_hub_id
+from rayhelm.planner.memory.hybrid_cache import find_hybrid_cache_limit
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 
-__all__ = ["check_draft_model", "check_output_bounds", "check_quantization"]
+__all__ = [
+    "check_batch_of_encoder",
+    "check_draft_model",
+    "check_hybrid_cache",
+    "check_output_bounds",
+    "check_quantization",
+]
 
 _READERS = {
     "awq": "awq",
@@ -42,6 +49,42 @@ def check_quantization(name: str, spec: ModelSpec, model: Checkpoint) -> Iterato
     )
 
 
+def check_hybrid_cache(name: str, spec: ModelSpec, model: Checkpoint) -> Iterator[Problem]:
+    """Yield an argument that turns the hybrid cache manager off for a model with attention and recurrent state, and one
+    that keeps it on for a connector that does not work with it."""
+    limit, switch = find_hybrid_cache_limit(spec.engine), "disable_hybrid_kv_cache_manager"
+    if spec.engine.get(switch) is False and (
+        connector := find_hybrid_cache_limit({key: value for key, value in spec.engine.items() if key != switch})
+    ):
+        message = f"is false, and `{connector}` does not work with the hybrid cache manager: vLLM refuses it"
+        yield problem_at(("models", name, "engine", switch), message, Fix.removal("", "vLLM then decides"))
+        return
+    if not limit or not model.recurrence or not model.attention_layers:
+        return
+    key = "kv_transfer_config" if limit.startswith("kv_connector") else switch
+    yield problem_at(
+        ("models", name, "engine", key),
+        f"`{limit}` turns vLLM's hybrid cache manager off, and vLLM does not start {model.id} without it: the model has"
+        " layers of attention and layers with a recurrent state",
+        Fix.removal("", "or `OffloadingConnector`, which keeps it on" if key == "kv_transfer_config" else ""),
+    )
+
+
+def check_batch_of_encoder(model_spec: ResolvedModelSpec) -> Iterator[Problem]:
+    """Yield a batch that is below the context of a model without chunked prefill: vLLM refuses it."""
+    model, spec, least = model_spec.model, model_spec.declared, model_spec.context
+    batch = spec.engine.get("max_num_batched_tokens")
+    is_in_vllm = model.engine == "vllm" and get_task(spec.task).server != "application"
+    if model.causal or not is_in_vllm or not isinstance(batch, int) or batch >= least:
+        return
+    yield problem_at(
+        ("models", model_spec.name, "engine", "max_num_batched_tokens"),
+        f"is {batch}, and inputs of {model.id} have up to {least} tokens: an encoder computes each input in one batch",
+        Fix(value=least),
+        alternatives=[Fix(f"/models.{model_spec.name}.context", batch, "shorter inputs")] if batch > 0 else [],
+    )
+
+
 def check_draft_model(name: str, fleet: Fleet) -> Iterator[Problem]:
     """Yield a draft model of the hub that nothing downloads: the pods of a service have no access to the hub."""
     config, service = fleet.models[name].engine.get("speculative_config"), fleet.service_of(name)
@@ -64,11 +107,11 @@ def check_draft_model(name: str, fleet: Fleet) -> Iterator[Problem]:
     )
 
 
-def check_output_bounds(model_specs: Sequence[ResolvedModelSpec], fleet: Fleet) -> Iterator[Problem]:
+def check_output_bounds(model_specs: Iterable[ResolvedModelSpec], fleet: Fleet) -> Iterator[Problem]:
     """Yield bounds of tenants that the context is below: the model refuses what the gateway lets through."""
     contexts: dict[str, int] = {}
     for each in model_specs:
-        served = fleet.served_name(fleet.part_of(each.name) or each.name)
+        served = fleet.served_name(each.name)
         contexts[served] = max(each.context, contexts.get(served, 0))
     for name, tenant in fleet.tenants.items():
         for model, bound in tenant.max_output_tokens.items():

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, attempt
 from rayhelm.facts import Catalog
 from rayhelm.facts.huggingface import resolve
 from rayhelm.facts.model import Checkpoint, StatedMemory
@@ -55,10 +55,7 @@ def check_architecture(
 
 def _resolve(name: str, folder: Path, facts: Catalog) -> Checkpoint | None:
     """Return the model of a name without the network; None if it is not known."""
-    try:
-        return resolve(name, folder, facts)
-    except FleetError:
-        return None
+    return attempt(lambda: resolve(name, folder, facts))
 
 
 def _billions(count: int) -> str:

@@ -36,12 +36,18 @@ def _choose_size(
         size = ceil(declared.weights_size / 2**30)
         because = "pinned in the fleet file"
         return size, Reason(decision="size", chosen=f"{size} GiB", because=because, path=path)
-    held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.shape.tp * plan.shape.dp for plan in downloaded)
+    held = sum(_count_checkpoint_gib(plan) for plan in downloaded)
     held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
     size = ceil((2 * held + STEP_GIB) / STEP_GIB) * STEP_GIB
     because = f"room for two revisions of the weights and {STEP_GIB} GiB, rounded up"
     numbers: dict[str, float | int | str] = {"weights_gib": round(held, 2)}
     return size, Reason(decision="size", chosen=f"{size} GiB", because=because, numbers=numbers, path=path)
+
+
+def _count_checkpoint_gib(plan: ModelPlan) -> float:
+    if plan.checkpoint_gib is not None:
+        return plan.checkpoint_gib
+    return sum(stage.weights_gib for stage in plan.stages) * plan.shape.tp * plan.shape.dp
 
 
 def _choose_mode(cluster: str, several: bool, fleet: Fleet) -> tuple[AccessMode, Reason]:

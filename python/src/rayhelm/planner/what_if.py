@@ -8,14 +8,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from rayhelm.errors import Fix, FleetError, Problem, UsageError
+from rayhelm.errors import Fix, FleetError, Problem, UsageError, each_problem
 from rayhelm.facts import load_catalog
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.fleet.nearest import nearest
 from rayhelm.fleet.units import Duration
-from rayhelm.planner.plan import Plan
-from rayhelm.planner.planner import plan_fleet
+from rayhelm.planner.added_capacity import ChangedPlan, plan_with_more_capacity
 
 __all__ = ["FleetChange", "parse_changes", "plan_changed"]
 
@@ -69,7 +68,7 @@ def _parse_change(part: str, loaded: LoadedFleet) -> FleetChange:
         kind = _KEYS[key].section.removesuffix("s")
         raise UsageError(f"--what-if `{part}`: no {kind} is called `{name}`; there are {', '.join(known)}")
     change, names = FleetChange(key, name, value.strip()), [name] if name else list(known)
-    if key == "traffic" and not any(loaded.fleet.models[each].traffic for each in names):
+    if key == "traffic" and not any(loaded.fleet.models[each].states_traffic for each in names):
         which = f"model `{name}` has" if name else "the models have"
         raise UsageError(f"--what-if `{part}`: {which} no `traffic` in the fleet file")
     for each in names:
@@ -82,17 +81,20 @@ def _describe_keys() -> str:
     return f"Allowed, joined with commas: {keys}. MODEL.KEY or POOL.KEY changes one of them, KEY all"
 
 
-def plan_changed(loaded: LoadedFleet, changes: tuple[FleetChange, ...]) -> Plan:
-    """Plan the changed fleet. Raises FleetError if it has no plan; its problems name the change."""
+def plan_changed(loaded: LoadedFleet, changes: tuple[FleetChange, ...]) -> ChangedPlan:
+    """Plan the changed fleet, with the nodes that it lacks. Raises FleetError if it has no plan for another reason; its
+    problems name the change."""
     data = copy.deepcopy(loaded.document.data)
     for change in changes:
         for name in [change.name] if change.name else list(data[_KEYS[change.key].section]):
             _apply(change, name, data)
-    document = Document(loaded.document.file, data, loaded.document.lines)
-    try:
-        return plan_fleet(replace(parse_fleet(document), measured=loaded.measured))
-    except FleetError as error:
-        raise FleetError([_name_change(problem, changes) for problem in error.problems]) from None
+
+    def build(changed: Section) -> LoadedFleet:
+        document = Document(loaded.document.file, changed, loaded.document.lines)
+        return replace(parse_fleet(document), measured=loaded.measured)
+
+    with each_problem(lambda problem: _name_change(problem, changes)):
+        return plan_with_more_capacity(build(data), build)
 
 
 def _name_change(problem: Problem, changes: tuple[FleetChange, ...]) -> Problem:

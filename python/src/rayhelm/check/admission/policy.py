@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from rayhelm.deploy.charts.helm import Loader, charts_dir
+from rayhelm.deploy.label_selectors import holds
 
 __all__ = ["AdmissionPolicy", "Validation", "load_chart_policies", "read_policies"]
 
@@ -138,17 +139,4 @@ def _collect_labels(item: Object, namespace: Object) -> Object:
 
 def _is_selected(selector: Object, labels: Object) -> bool:
     """Return whether a label selector matches. Only `matchExpressions` are supported: these policies use no others."""
-    return all(_holds(each, labels) for each in selector.get("matchExpressions", ()))
-
-
-def _holds(requirement: Object, labels: Object) -> bool:
-    value, values = labels.get(requirement["key"]), requirement.get("values", ())
-    match requirement["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None
+    return all(holds(each, labels) for each in selector.get("matchExpressions", ()))

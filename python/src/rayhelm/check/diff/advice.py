@@ -5,15 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from rayhelm.check.diff.gpus import GpuCount
 from rayhelm.check.diff.report import GpuNeed, QuotaNeed, ReleaseReport
 
-__all__ = ["advise_fleet", "advise_release"]
+__all__ = ["QUEUE_LABEL", "advise_fleet", "advise_release"]
 
 INCREMENTAL = "NewClusterWithIncrementalUpgrade"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""Label of objects that Kueue admits."""
 
 
-def advise_release(report: ReleaseReport, strategy: str) -> Iterator[str]:
-    """Yield what to do about one RayService. `strategy`: its upgradeStrategy after the change."""
+def advise_release(report: ReleaseReport, strategy: str, *, is_queued: bool = False) -> Iterator[str]:
+    """Yield what to do about one RayService. `strategy`: its upgradeStrategy after the change; `is_queued`: Kueue
+    admits it."""
     name, namespace = report.release, report.namespace
-    if report.effect == "held back":
+    if is_queued and report.effect in ("held back", "new cluster", "new cluster, waiting"):
+        yield (
+            "Kueue admits one Ray cluster of a RayService: a second one gets no pods and the upgrade never ends. Set"
+            f" upgrade.strategy to None, and recreate the service: kubectl delete rayservice {name} -n {namespace}, and"
+            " sync. No request is answered until Kueue admits it and its models are loaded"
+        )
+    elif report.effect == "held back":
         yield (
             f"free or add GPUs, so that the plan selects NewCluster; or recreate the service in a maintenance window:"
             f" kubectl delete rayservice {name} -n {namespace}, and sync. No request is answered until its models are"

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rayhelm.check.diff.access import list_access_changes
-from rayhelm.check.diff.advice import advise_fleet, advise_release
+from rayhelm.check.diff.advice import QUEUE_LABEL, advise_fleet, advise_release
 from rayhelm.check.diff.gpus import GpuCount, count_gpus, list_gpu_needs, list_quota_needs, sum_after, sum_meanwhile
 from rayhelm.check.diff.immutable import list_refused_changes
+from rayhelm.check.diff.kept import list_kept_objects
 from rayhelm.check.diff.measured import explain_measurements
 from rayhelm.check.diff.report import Danger, DiffReport, ModelReport, ReleaseEffect, ReleaseReport
 from rayhelm.check.diff.requests import describe_requests, estimate_seconds
@@ -16,7 +17,7 @@ from rayhelm.check.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
 from rayhelm.check.forecast.differences import list_changes
 from rayhelm.check.forecast.serve_config import ServeChange, compare_serve_configs, list_replicas, parse_serve_config
 from rayhelm.check.forecast.service import Forecast, LiveService, Surroundings, forecast_service, install
-from rayhelm.errors import FleetError
+from rayhelm.errors import collect
 from rayhelm.facts.versions import versions
 from rayhelm.planner.plan import ModelPlan
 
@@ -33,6 +34,7 @@ _EFFECTS: Mapping[str, ReleaseEffect] = {
     "refused": "refused",
 }
 """Effects of the forecast that are effects of the release."""
+_LIVE_MAPS = "each pod takes over the new limits and weights when its kubelet has written them, by default within 90 s"
 _LOADING = ("new cluster", "new cluster, waiting")
 
 
@@ -110,27 +112,46 @@ def _compare_release(key: ReleaseKey, old: Side, new: Side, totals: _Totals) -> 
             count = count_gpus(after, after.service, new, old)
             _add(totals, release, "nothing", count, count)
         return ReleaseReport(**kept, effect="nothing")
-    try:
-        first, last = _list_objects(before), _list_objects(after)
-    except FleetError as error:
-        reasons = tuple(problem.message for problem in error.problems)
+    listed, problems = collect(lambda: (_list_objects(before), _list_objects(after)))
+    if not listed:
+        reasons = tuple(problem.message for problem in problems)
         return ReleaseReport(**kept, effect="refused", reasons=reasons, dangers=("refused",))
+    first, last = listed
     if refused := tuple(list_refused_changes(first, last)):
         if before and release.chart == RAY_SERVICE:
             count = count_gpus(before, before.service, old, new)
             _add(totals, release, "refused", count, count)
         return ReleaseReport(**kept, effect="refused", reasons=refused, dangers=("refused",))
     objects = _compare_objects(first, last)
+    gone = [item for item in first if _name_object(item) not in {_name_object(other) for other in last}]
+    stay = tuple(list_kept_objects(gone, release.namespace, is_uninstalled=after is None))
+    in_full = {each.object for each in stay if len(each.kept_by) > 1}
+    objects["pruned_objects"] = tuple(name for name in objects["pruned_objects"] if name not in in_full)
     if release.chart != RAY_SERVICE:
         effect: ReleaseEffect = "install" if not before else "uninstall" if not after else "objects only"
-        if not any(objects.values()):
+        if not any(objects.values()) and not stay:
             effect = "nothing"
         access: tuple[str, ...] = ()
         if release.chart == "gateway" and before and after and before.values and after.values:
             access = tuple(list_access_changes(before.values, after.values))
-        requests = _describe_gateway(release, effect)
-        return ReleaseReport(**kept, effect=effect, reasons=access, **objects, requests=requests)
-    return _compare_service(kept, before, after, old, new, totals, objects)
+        requests = _describe_gateway(release, effect, first, last)
+        return ReleaseReport(**kept, effect=effect, reasons=access, **objects, kept_objects=stay, requests=requests)
+    report = _compare_service(kept, before, after, old, new, totals, objects)
+    return report.model_copy(update={"kept_objects": stay, **_describe_move(report, new)})
+
+
+def _describe_move(report: ReleaseReport, new: Side) -> dict[str, tuple[str, ...]]:
+    """Return what is special of a service that another tenant takes over: it is another release, in its namespace."""
+    for cluster, chart, namespace, name in new.releases:
+        is_same = (cluster, chart, name) == (report.cluster, report.chart, report.release)
+        if report.effect == "uninstall" and is_same and namespace != report.namespace:
+            moved = f"it moves to namespace {namespace}, where its models are loaded again, also their weights"
+            advice = (
+                f"add a second model with the `servedAs` of the old one in a service of the new tenant, wait until it"
+                f" serves, and remove {name} from namespace {report.namespace} then"
+            )
+            return {"reasons": (*report.reasons, moved), "advice": (advice,)}
+    return {}
 
 
 def _is_same(before: SideRelease, after: SideRelease, key: ReleaseKey, old: Side, new: Side) -> bool:
@@ -197,16 +218,12 @@ def _compare_service(
         dangers=tuple(_list_dangers(effect, forecast, is_risky=is_risky)),
     )
     strategy = (last or {}).get("spec", {}).get("upgradeStrategy", {}).get("type", "NewCluster")
-    return report.model_copy(update={"advice": tuple(advise_release(report, strategy))})
+    is_queued = QUEUE_LABEL in ((last or {}).get("metadata", {}).get("labels") or {})
+    return report.model_copy(update={"advice": tuple(advise_release(report, strategy, is_queued=is_queued))})
 
 
 def _forecast(
-    before: SideRelease | None,
-    first: Object | None,
-    last: Object | None,
-    old: Side,
-    new: Side,
-    release: SideRelease,
+    before: SideRelease | None, first: Object | None, last: Object | None, old: Side, new: Side, release: SideRelease
 ) -> Forecast:
     known = versions().kuberay.default
     version = new.kuberay.get(release.cluster) or old.kuberay.get(release.cluster) or known
@@ -315,7 +332,7 @@ def _index_plans(side: Side, service: str) -> dict[str, ModelPlan]:
 
 
 def _find_traffic(plan: ModelPlan | None, side: Side) -> float | None:
-    model = side.rendered.loaded.fleet.models.get(plan.model) if plan and side.rendered else None
+    model = side.rendered.plan.declared.models.get(plan.model) if plan and side.rendered else None
     return model.traffic.requests_per_second * plan.load_share if plan and model and model.traffic else None
 
 
@@ -342,12 +359,16 @@ def _list_dangers(effect: ReleaseEffect, forecast: Forecast, *, is_risky: bool) 
         yield "absorbed"
 
 
-def _describe_gateway(release: SideRelease, effect: ReleaseEffect) -> str:
+def _describe_gateway(release: SideRelease, effect: ReleaseEffect, first: list[Object], last: list[Object]) -> str:
     from rayhelm.check.diff.requests import load_measured_failures
 
     if release.chart != "gateway" or effect != "objects only":
         return ""
-    return f"none expected if its pods are replaced; {load_measured_failures()['gateway rolled']}"
+    pods = [[item["spec"]["template"] for item in items if item["kind"] == "Deployment"] for items in (first, last)]
+    maps = [[item.get("data") for item in items if item["kind"] == "ConfigMap"] for items in (first, last)]
+    if not first or pods[0] != pods[1]:
+        return f"none expected if its pods are replaced; {load_measured_failures()['gateway rolled']}"
+    return "none: no pod is replaced" + (f"; {_LIVE_MAPS}" if maps[0] != maps[1] else "")
 
 
 def _add(totals: _Totals, release: SideRelease, effect: ReleaseEffect, before: GpuCount, after: GpuCount) -> None:

@@ -108,7 +108,7 @@ def _find_pools(release: SideRelease, side: Side) -> dict[str, str]:
     """Return the pool of each worker group; empty without a plan."""
     if side.rendered is None or release.name not in side.rendered.plan.services:
         return {}
-    kinds = name_pod_kinds(side.rendered.plan.of_service(release.name), side.rendered.loaded.fleet)
+    kinds = name_pod_kinds(side.rendered.plan.of_service(release.name), side.rendered.plan.declared)
     return {name: kind.pool for kind, name in kinds.items()}
 
 

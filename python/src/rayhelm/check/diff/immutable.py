@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rayhelm.check.forecast.differences import list_changes
-from rayhelm.check.forecast.edits import match_path, parse_quantity
+from rayhelm.check.forecast.edits import match_path
+from rayhelm.facts.quantities import read_quantity
 
 __all__ = ["list_refused_changes"]
 
@@ -31,7 +32,7 @@ def list_refused_changes(before: Sequence[Mapping[str, Any]], after: Sequence[Ma
         if kind not in _IMMUTABLE or (kind, name) not in old or _HOOK in item["metadata"].get("annotations", {}):
             continue
         for path, (first, last) in list_changes(old[kind, name], item).items():
-            if path == _SIZE and (parse_quantity(last) or 0) >= (parse_quantity(first) or 0):
+            if path == _SIZE and (read_quantity(last) or 0) >= (read_quantity(first) or 0):
                 continue
             if any(match_path(field, path) for field in _IMMUTABLE[kind]):
                 verb = "cannot shrink" if path == _SIZE else "cannot change"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.check.diff.side import Side
-from rayhelm.errors import FleetError
+from rayhelm.errors import attempt
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.planner.plan_changes import list_measured_changes, list_network_changes
 
@@ -21,9 +21,9 @@ def explain_measurements(old: Side, new: Side) -> Iterator[str]:
         return
     networks = "; ".join(list_network_changes(old.rendered.plan, new.rendered.plan))
     cause = f"measurements changed: {networks}" if networks else "measurements changed, and no network of a pool"
-    try:
-        changes = list(list_measured_changes(new.rendered.loaded, before, after))
-    except FleetError:  # a fleet without a plan has no side
+    planned = new.rendered.loaded
+    changes = attempt(lambda: list(list_measured_changes(planned, before, after)))
+    if changes is None:  # no plan with the measurements of the old fleet
         return
     if not changes:
         yield f"{cause}. No model is placed, split or scaled otherwise because of them"

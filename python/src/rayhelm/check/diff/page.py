@@ -1,15 +1,13 @@
 """Show the report of a comparison: tables in a terminal, or Markdown for a pull request."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from rayhelm.check.diff.report import DiffReport, ModelReport, ReleaseReport
+from rayhelm.check.diff.report import DiffReport, KeptObject, ModelReport, ReleaseReport
 from rayhelm.deploy.markdown import escape_markdown
+from rayhelm.deploy.report_tables import ReportTable, format_tables, print_tables
 
 __all__ = ["format_markdown", "print_diff"]
 
@@ -25,26 +23,10 @@ _WORDS = {
 """Effects in the words of a table; others are their own."""
 
 
-@dataclass(frozen=True)
-class _Table:
-    columns: tuple[str, ...]
-    figures: int
-    """Number of numeric columns at the end."""
-    rows: tuple[tuple[str, ...], ...]
-
-
 def print_diff(report: DiffReport, out: Console) -> None:
     color = "red" if report.dangers else "green"
     out.print(f"[bold {color}]{escape(_describe_result(report))}[/bold {color}]", soft_wrap=True)
-    for rows in _build_tables(report):
-        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-        for index, column in enumerate(rows.columns):
-            figure = index >= len(rows.columns) - rows.figures
-            table.add_column(column, justify="right" if figure else "left", no_wrap=figure, overflow="fold")
-        for row in rows.rows:
-            table.add_row(*map(escape, row))
-        out.print()
-        out.print(table)
+    print_tables(_build_tables(report), out)
     for title, lines in _build_lists(report):
         out.print(f"\n[bold]{escape(title)}[/bold]")
         for line in lines:
@@ -53,11 +35,7 @@ def print_diff(report: DiffReport, out: Console) -> None:
 
 def format_markdown(report: DiffReport) -> str:
     """Return the report as Markdown, with a line break at the end."""
-    parts = [f"### {_escape(_describe_result(report))}"]
-    for rows in _build_tables(report):
-        kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
-        lines = [rows.columns, kinds, *([_escape(cell) for cell in row] for row in rows.rows)]
-        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    parts = [f"### {_escape(_describe_result(report))}", *format_tables(_build_tables(report), _escape)]
     for title, texts in _build_lists(report):
         parts.append("\n".join([f"**{_escape(title)}**", "", *(f"* {_escape(text)}" for text in texts)]))
     return "\n\n".join(parts) + "\n"
@@ -75,10 +53,10 @@ def _describe_result(report: DiffReport) -> str:
     return f"{report.old} -> {report.new}: {count}{dangers}"
 
 
-def _build_tables(report: DiffReport) -> Iterator[_Table]:
+def _build_tables(report: DiffReport) -> Iterator[ReportTable]:
     if report.releases:
         rows = tuple(_build_row(each, report) for each in report.releases)
-        yield _Table(("release", "what happens", "models", "time", "USD/h"), 2, rows)
+        yield ReportTable(("release", "what happens", "models", "time", "USD/h"), 2, rows)
     if report.gpus and report.releases:
         needs = tuple(
             (
@@ -91,13 +69,13 @@ def _build_tables(report: DiffReport) -> Iterator[_Table]:
             )
             for each in report.gpus
         )
-        yield _Table(("pool", "GPU resource", "before", "meanwhile", "after", "pool has"), 4, needs)
+        yield ReportTable(("pool", "GPU resource", "before", "meanwhile", "after", "pool has"), 4, needs)
     if report.quotas and report.releases:
         limits = tuple(
             (_name(each.namespace, each.cluster, report), each.resource, str(each.meanwhile), str(each.limit))
             for each in report.quotas
         )
-        yield _Table(("namespace", "GPU resource", "meanwhile", "quota"), 2, limits)
+        yield ReportTable(("namespace", "GPU resource", "meanwhile", "quota"), 2, limits)
 
 
 def _build_row(each: ReleaseReport, report: DiffReport) -> tuple[str, ...]:
@@ -150,6 +128,13 @@ def _describe_release(each: ReleaseReport) -> Iterator[str]:
     ):
         if names:
             yield f"objects {title}: {_join(names)}"
+    if each.kept_objects:
+        yield f"objects that stay: {_join([_describe_kept(kept) for kept in each.kept_objects])}"
+    for kept in each.kept_objects:
+        if kept.costs:
+            yield f"{kept.object} goes on costing {kept.costs}. To remove it for good: {kept.removal}"
+        elif kept.object.startswith("Namespace "):
+            yield f"{kept.object} stays with all that is kept in it. To remove both for good: {kept.removal}"
     if each.requests:
         yield f"requests at risk: {each.requests}"
     if each.seconds is not None and each.time_basis and each.models:
@@ -157,6 +142,10 @@ def _describe_release(each: ReleaseReport) -> Iterator[str]:
     elif each.time_basis:
         yield f"time: {each.time_basis}"
     yield from (f"instead: {text}" for text in each.advice)
+
+
+def _describe_kept(kept: KeptObject) -> str:
+    return kept.object if len(kept.kept_by) > 1 else f"{kept.object} ({kept.kept_by[0]} only)"
 
 
 def _join(names: Sequence[str], most: int = 6) -> str:

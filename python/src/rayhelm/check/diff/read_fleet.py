@@ -65,7 +65,7 @@ def build_side(label: str, rendered: Rendered) -> Side:
         )
         for each in rendered.releases
     }
-    kuberay = {name: cluster.kuberay for name, cluster in rendered.loaded.fleet.clusters.items()}
+    kuberay = {name: cluster.kuberay for name, cluster in rendered.plan.declared.clusters.items()}
     return Side(label, rendered.plan.fleet, releases, kuberay, rendered)
 
 

@@ -42,7 +42,7 @@ def read_tree(folder: Path) -> Side:
     if not found:
         raise FleetError(_no_values(folder))
     rendered = _read_plan(folder, listed)
-    clusters = list(rendered.loaded.fleet.clusters) if rendered else []
+    clusters = list(rendered.plan.declared.clusters) if rendered else []
     # Headers name the cluster only if the fleet has several.
     found = [replace(each, cluster=each.cluster or (clusters[0] if len(clusters) == 1 else "")) for each in found]
     releases = {(each.cluster, each.chart, each.namespace, each.name): each for each in found}

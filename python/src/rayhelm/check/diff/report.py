@@ -4,7 +4,16 @@ from typing import Literal
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["Danger", "DiffReport", "GpuNeed", "ModelReport", "QuotaNeed", "ReleaseEffect", "ReleaseReport"]
+__all__ = [
+    "Danger",
+    "DiffReport",
+    "GpuNeed",
+    "KeptObject",
+    "ModelReport",
+    "QuotaNeed",
+    "ReleaseEffect",
+    "ReleaseReport",
+]
 
 ReleaseEffect = Literal[
     "nothing",
@@ -37,6 +46,19 @@ class ModelReport(Closed):
     """Planned traffic."""
 
 
+class KeptObject(Closed):
+    """An object that stays although its release leaves, or does not render it any more."""
+
+    object: str
+    """Kind and name."""
+    kept_by: tuple[str, ...]
+    """`Helm`, `Argo CD`, or both; the other one deletes it."""
+    costs: str = ""
+    """What it goes on costing; empty if nothing is known to cost."""
+    removal: str
+    """Command that removes it for good."""
+
+
 class ReleaseReport(Closed):
     """What happens to one release."""
 
@@ -52,6 +74,8 @@ class ReleaseReport(Closed):
     added_objects: tuple[str, ...] = ()
     changed_objects: tuple[str, ...] = ()
     pruned_objects: tuple[str, ...] = ()
+    kept_objects: tuple[KeptObject, ...] = ()
+    """Objects that are not rendered any more and stay."""
     models: tuple[ModelReport, ...] = ()
     requests: str = ""
     """Requests at risk, with the measurement that it is based on."""

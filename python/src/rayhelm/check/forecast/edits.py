@@ -14,6 +14,7 @@ import yaml
 
 from rayhelm.check.forecast.differences import FieldChange
 from rayhelm.facts.closed import Closed
+from rayhelm.facts.quantities import are_equal_quantities
 from rayhelm.facts.versions import is_at_least
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "list_changed_paths",
     "load_edit_table",
     "match_path",
-    "parse_quantity",
 ]
 
 KubeRayEffect = Literal[
@@ -140,17 +140,4 @@ def are_equal(old: Any, new: Any) -> bool:
     """Return whether KubeRay treats two values as equal: another spelling of a quantity, or an empty list and none."""
     if old in (None, []) and new in (None, []):
         return True
-    numbers = [parse_quantity(value) for value in (old, new)]
-    return None not in numbers and numbers[0] == numbers[1]
-
-
-_UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_UNITS |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-
-
-def parse_quantity(value: Any) -> float | None:
-    """Return a Kubernetes quantity as a number; None if it is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]*)", str(value))
-    return float(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS else None
+    return are_equal_quantities(old, new)

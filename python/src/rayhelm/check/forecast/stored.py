@@ -11,8 +11,9 @@ from typing import Any
 
 import yaml
 
-from rayhelm.check.forecast.edits import match_path, parse_quantity
+from rayhelm.check.forecast.edits import match_path
 from rayhelm.facts.closed import Closed
+from rayhelm.facts.quantities import read_quantity
 from rayhelm.facts.versions import is_at_least
 
 __all__ = ["FieldFacts", "list_dropped_fields", "load_field_facts", "store"]
@@ -70,8 +71,8 @@ _QUANTITIES = ("limits", "requests", "overhead")
 
 def _name_quantity(value: Any) -> str:
     """Return one spelling for all spellings of a quantity; other values as they are."""
-    number = parse_quantity(value)
-    return str(value) if number is None else f"{number:.6g}" if number < 1e6 else str(round(number))
+    number = read_quantity(value)
+    return str(value) if number is None else f"{float(number):.6g}" if number < 1e6 else str(round(number))
 
 
 def _is_missing(key: str, value: Any, parent: str) -> bool:

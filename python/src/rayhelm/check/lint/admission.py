@@ -12,7 +12,6 @@ from rayhelm.check.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
 from rayhelm.deploy.render.files import Rendered, locate_manifest
 from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import FleetError, Problem
-from rayhelm.fleet.load import LoadedFleet
 
 __all__ = ["AdmissionResult", "RenderedReleases", "check_admission", "check_releases"]
 
@@ -35,7 +34,7 @@ class AdmissionResult:
     done: list[str] = field(default_factory=list)
 
 
-def check_releases(made: RenderedReleases, loaded: LoadedFleet) -> AdmissionResult:
+def check_releases(made: RenderedReleases, rendered: Rendered) -> AdmissionResult:
     """Check the objects of each cluster with the policies that its own platform release installs."""
     result = AdmissionResult()
     for cluster in dict.fromkeys(release.cluster for release, _ in made):
@@ -43,7 +42,7 @@ def check_releases(made: RenderedReleases, loaded: LoadedFleet) -> AdmissionResu
         policies = tuple(read_policies(item for _, items in here for item in items))
         before = len(result.problems)
         for release, item, violation in _find_violations(here, policies):
-            for problem in _build_problems(release, item, violation, loaded):
+            for problem in _build_problems(release, item, violation, rendered):
                 if problem in result.problems:
                     continue
                 if violation.denies:
@@ -65,7 +64,7 @@ def check_admission(rendered: Rendered, manifests: Mapping[str, str]) -> None:
         (release, [item for item in yaml.load_all(manifests[locate_manifest(release)], Loader=Loader) if item])
         for release in rendered.releases
     ]
-    if problems := check_releases(made, rendered.loaded).problems:
+    if problems := check_releases(made, rendered).problems:
         raise FleetError(problems)
 
 
@@ -91,15 +90,16 @@ def _find_violations(
 
 
 def _build_problems(
-    release: Release, item: Mapping[str, Any], violation: PolicyViolation, loaded: LoadedFleet
+    release: Release, item: Mapping[str, Any], violation: PolicyViolation, rendered: Rendered
 ) -> Iterator[Problem]:
     """Yield a problem for each model that breaks the rule, else one for the release. If the fleet file has other keys
     than a manifest, the fix of the policy is replaced."""
     message = f"{item['kind']} {item['metadata']['name']}: {violation.what or violation.message}"
     is_revision = violation.rule == RULE and release.chart == "ray-service"
-    unpinned = list_unpinned_models(loaded.fleet, loaded.fleet.models_of(release.name)) if is_revision else []
+    fleet = rendered.plan.declared
+    unpinned = list_unpinned_models(fleet, fleet.models_of(release.name)) if is_revision else []
     for name in unpinned:
-        yield loaded.document.problem(("models", name), message, UNPINNED_FIX, violation.rule)
+        yield rendered.loaded.document.problem(rendered.plan.models[name].path, message, UNPINNED_FIX, violation.rule)
     if not unpinned:
         fix = FLEET_FIXES.get(violation.rule, violation.fix)
-        yield locate(Problem(message, fix=fix, rule=violation.rule), release, loaded)
+        yield locate(Problem(message, fix=fix, rule=violation.rule), release, rendered)

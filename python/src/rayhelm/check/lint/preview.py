@@ -13,14 +13,11 @@ __all__ = ["preview_problems"]
 
 def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
     """Return all problems by line, so that the user can fix all of them at once."""
-    found = [*preview_values(plan, loaded), *_find_unpinned_models(loaded)]
+    found = [*map(loaded.document.locate, preview_values(plan)), *_find_unpinned_models(loaded)]
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 
 def _find_unpinned_models(loaded: LoadedFleet) -> Iterator[Problem]:
     message = "the admission policy `model-revision` refuses a model of a hub without `revision` or `unpinnedReason`"
     for name in list_unpinned_models(loaded.fleet, loaded.fleet.models):
-        if loaded.fleet.part_of(name):
-            # The model of a further pool has the line of the model with `pools`, which is reported.
-            continue
         yield loaded.document.problem(("models", name), message, UNPINNED_FIX, RULE)

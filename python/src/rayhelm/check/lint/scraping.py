@@ -12,6 +12,7 @@ import yaml
 
 from rayhelm.check.admission.manifests import Manifest
 from rayhelm.check.lint.relabel import relabel, sanitize
+from rayhelm.deploy.label_selectors import holds
 from rayhelm.errors import Fix, Problem
 
 __all__ = ["check_scraping"]
@@ -253,17 +254,5 @@ def _list_jobs(manifest: Manifest) -> Iterator[dict[str, Any]]:
 def _selects(selector: dict[str, Any], labels: Mapping[str, str]) -> bool:
     wanted = _dict(selector.get("matchLabels"))
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _fits(expression, labels) for expression in selector.get("matchExpressions") or []
+        holds(expression, labels) for expression in selector.get("matchExpressions") or []
     )
-
-
-def _fits(expression: dict[str, Any], labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(str(expression.get("key"))), expression.get("values") or []
-    match expression.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-    return value is None

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rayhelm.check.lint.preview import preview_problems
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import FleetError, each_problem
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.load import parse_fleet
 from rayhelm.planner.plan import Plan
@@ -14,15 +14,9 @@ __all__ = ["plan_text"]
 
 def plan_text(text: str, file: str) -> Plan:
     """Return the plan. Raises FleetError with every problem; they have no lines, because the file does not exist."""
-    try:
+    with each_problem(lambda problem: replace(problem, file="", line=None)):
         loaded = parse_fleet(parse_document(text, file))
         plan = plan_fleet(loaded)
         if problems := preview_problems(plan, loaded):
             raise FleetError(problems)
-    except FleetError as error:
-        raise FleetError([_forget_line(problem) for problem in error.problems]) from None
     return plan
-
-
-def _forget_line(problem: Problem) -> Problem:
-    return replace(problem, file="", line=None)

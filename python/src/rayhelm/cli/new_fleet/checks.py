@@ -60,7 +60,7 @@ def check_gpu(text: str) -> str:
     except FleetError as error:
         raise ValueError(f"{_describe(error)}. `rayhelm catalog gpus` lists all") from None
     if gpu.vendor == "google":
-        raise ValueError(f"{gpu.id} can be planned for, but the charts have no worker groups of TPUs")
+        raise ValueError(f"{gpu.id}: {gpu.limit}")
     return gpu.id
 
 

@@ -2,11 +2,12 @@
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rayhelm.cli.new_fleet.answers import Answers
 from rayhelm.cli.new_fleet.text import complete_text
-from rayhelm.errors import FleetError, UsageError
+from rayhelm.errors import UsageError, attempt
 from rayhelm.facts import load_catalog
 from rayhelm.fleet.document import Document, parse_document, read_text
 
@@ -73,10 +74,5 @@ def _find_largest_gpu(pools: dict[str, dict[str, object]]) -> str:
     """Return the GPU with the most memory; the plan reports ids that are not known."""
     facts = load_catalog()
     gpus = [str(pool["gpu"]) for pool in pools.values() if "gpu" in pool]
-    sizes = {}
-    for gpu in gpus:
-        try:
-            sizes[gpu] = facts.gpu(gpu).usable_gib or 0
-        except FleetError:
-            continue
+    sizes = {gpu: known.usable_gib or 0 for gpu in gpus if (known := attempt(partial(facts.gpu, gpu)))}
     return max(sizes, key=lambda gpu: sizes[gpu]) if sizes else "L4-24GB"

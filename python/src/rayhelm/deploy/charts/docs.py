@@ -1,25 +1,32 @@
 """Generate a commented values.yaml and the README table from a values model."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 
-from rayhelm.deploy.charts.shape import Key, default_of, keys, summary
+from rayhelm.deploy.charts.shape import Key, keys, summary
 
-__all__ = ["readme_table", "values_yaml"]
+__all__ = ["load_examples", "readme_table", "shorten", "values_yaml"]
 
-WIDTH = 118
+Path = tuple[str, ...]
+WIDTH = 115
+"""Columns of a comment in values.yaml, with its indentation."""
 _REQUIRED = object()
 
 
-def values_yaml(model: type[BaseModel]) -> str:
-    """Return the text of values.yaml: every section with its defaults, and for each map of entries one commented
-    entry with all keys."""
-    blocks = ("\n".join(_format_key(key, key.field.get_default(call_default_factory=True))) for key in keys(model))
-    return "# Generated from the values model. Do not edit: `make generate` writes it.\n\n" + "\n\n".join(blocks) + "\n"
+def values_yaml(model: type[BaseModel], chart: str, smallest: str) -> str:
+    """Return the text of values.yaml: the smallest values as a comment, then every key with its default and the first
+    sentence of its meaning. An empty map or list has an example behind or below it."""
+    examples = load_examples(chart)
+    blocks = ("\n".join(_format_key(key, _get_default(key, model, None), (), examples)) for key in keys(model))
+    return f"{_format_head(chart, smallest)}\n\n" + "\n\n".join(blocks) + "\n"
 
 
 def readme_table(model: type[BaseModel]) -> str:
@@ -27,35 +34,72 @@ def readme_table(model: type[BaseModel]) -> str:
     return "\n".join(rows + list(_build_rows(model, "", None))) + "\n"
 
 
-def _format_key(key: Key, default: Any) -> Iterator[str]:
-    yield from _format_comment(f"-- {key.doc}")
+def shorten(text: str, width: int) -> str:
+    """Return the first sentence, and those behind it that fit into the width. A sentence that is too long ends before a
+    semicolon or colon."""
+    short, *rest = re.split(r"(?<=\.) +(?=[A-Z`*])", text)
+    if len(short) > width:
+        clauses = [short[: found.start()] for mark in ("; ", ": ") for found in re.finditer(mark, short)]
+        return next((f"{each}." for each in clauses if 40 < len(each) < width), short)
+    for sentence in rest:
+        if len(f"{short} {sentence}") > width:
+            break
+        short = f"{short} {sentence}"
+    return short
+
+
+@cache
+def load_examples(chart: str) -> dict[Path, str]:
+    """Return the YAML of the example of each map and list by its path: `("quota", "gpus")`, and `("*", "labels")` for
+    each key of that name."""
+    shared = {("*", path[0]): text for path, text in _read_examples("shared") if len(path) == 1}
+    return shared | dict(_read_examples(chart))
+
+
+def _read_examples(name: str) -> Iterator[tuple[Path, str]]:
+    text = files("rayhelm").joinpath(f"data/examples/{name}.yaml").read_text(encoding="utf-8")
+
+    def walk(node: yaml.Node | None, path: Path) -> Iterator[tuple[Path, str]]:
+        if path and node:
+            start, end = node.start_mark, node.end_mark
+            yield path, textwrap.dedent(" " * start.column + text[start.index : end.index]).rstrip()
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                yield from walk(value, (*path, key.value))
+
+    yield from walk(yaml.compose(text), ())
+
+
+def _format_head(chart: str, smallest: str) -> str:
+    lines = [
+        f"Values of chart {chart}: each key with its default. Generated from the values model by `make generate`.",
+        "README.md (`helm show readme`) explains each key in full.",
+        "",
+    ]
+    if smallest.strip() == "{}":
+        lines.append("The defaults are a working example: the chart needs no values.")
+    else:
+        lines += ["A working example, for a file of your own:", "", *smallest.rstrip().splitlines()]
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def _format_key(key: Key, default: Any, above: Path, examples: dict[Path, str]) -> Iterator[str]:
+    path = (*above, key.name)
+    yield f"# -- {shorten(key.doc, WIDTH - 2 * len(above))}"
     if isinstance(default, BaseModel):
         yield f"{key.name}:"
         for below in keys(type(default)):
-            yield from _indent(_format_key(below, getattr(default, _get_attribute(type(default), below.name))), "  ")
+            value = getattr(default, _get_attribute(type(default), below.name))
+            yield from _indent(_format_key(below, value, path, examples), "  ")
         return
-    yield f"# {key.name}:" if default is None else f"{key.name}: {_format_inline(default)}"
-    if key.entry:
-        yield from _indent(["<name>:", *_indent(_format_entry(key.entry), "  ")], "  # ")
-
-
-def _format_entry(model: type[BaseModel]) -> Iterator[str]:
-    defaults = default_of(model)
-    for key in keys(model):
-        yield from _format_comment(f"-- {key.doc}", WIDTH - 8)
-        if key.entry:
-            yield f"{key.name}:" if key.field.is_required() else f"{key.name}: {{}}"
-            prefix = "  " if key.field.is_required() else "  # "
-            yield from _indent(["<name>:", *_indent(_format_entry(key.entry), "  ")], prefix)
-        elif key.section:
-            yield f"{key.name}:"
-            yield from _indent(_format_entry(key.section), "  ")
-        elif key.field.is_required():
-            yield f"{key.name}:  # required"
-        elif key.name in defaults:
-            yield f"{key.name}: {_format_inline(defaults[key.name])}"
-        else:
-            yield f"# {key.name}:"
+    line = f"# {key.name}:" if default is None else f"{key.name}: {_format_inline(default)}"
+    example = examples.get(path, examples.get(("*", key.name))) if default in ({}, []) else None
+    if example and example[0] in "{[":
+        yield f"{line}  # {example}"
+        return
+    yield line
+    if example:
+        yield from _indent(example.splitlines(), "  # ")
 
 
 def _build_rows(model: type[BaseModel], prefix: str, section: BaseModel | None) -> Iterator[str]:
@@ -80,10 +124,6 @@ def _get_default(key: Key, model: type[BaseModel], section: BaseModel | None) ->
     if key.field.is_required():
         return _REQUIRED
     return key.field.get_default(call_default_factory=True)
-
-
-def _format_comment(text: str, width: int = WIDTH) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
 def _indent(lines: Any, prefix: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -21,7 +22,9 @@ from rayhelm.facts.versions import versions
 __all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "split_key", "template"]
 
 OLDEST = (3, 19)
-RULE = re.compile(r"execution error at \([^)]*\): (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
+REFUSED = re.compile(r"execution error at \([^)]*\): (?=[a-z][a-z0-9-]*: )")
+REFUSAL = re.compile(r"^([a-z][a-z0-9-]*): ((?s:.+?))\nfix:\n((?:  .*(?:\n|$)|\n)+)", re.MULTILINE)
+"""A rule, a message, and a fix that is indented."""
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -117,7 +120,7 @@ def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], h
         command = [str(helm or find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
         done = run_helm(command, _build_environment(folder))
     if done.returncode:
-        raise FleetError(_parse_problem(done.stderr or done.stdout, files[0] if files else None))
+        raise FleetError(_parse_problems(done.stderr or done.stdout, files[0] if files else None))
     return done.stdout
 
 
@@ -131,23 +134,18 @@ def _build_environment(folder: str) -> dict[str, str]:
     return {**os.environ, "HELM_CONFIG_HOME": folder, "HELM_CACHE_HOME": folder, "HELM_DATA_HOME": folder}
 
 
-def _parse_problem(output: str, file: Path | None) -> Problem:
+def _parse_problems(output: str, file: Path | None) -> list[Problem]:
     name = str(file) if file and file.exists() else ""
-    if found := RULE.search(output):
-        message, _, fix = found["message"].strip().partition("\n")
-        return Problem(message, rule=found["rule"], fix=_dedent(fix), file=name)
-    return Problem(output.strip(), file=name)
+    found = REFUSAL.findall(REFUSED.split(output, 1)[-1]) if REFUSED.search(output) else []
+    return [
+        Problem(message, rule=rule, fix=textwrap.dedent(fix).strip("\n"), file=name) for rule, message, fix in found
+    ] or [Problem(output.strip(), file=name)]
 
 
 def split_key(problem: Problem) -> Problem:
     """Return the problem with the key of the values as its path. Charts print `<rule>: <key>: <message>`."""
     key, _, message = problem.message.partition(": ")
     return problem if problem.path or not message or " " in key else replace(problem, path=key, message=message)
-
-
-def _dedent(text: str) -> str:
-    lines = [line for line in text.splitlines() if line != "fix:" and not line.startswith("Use --debug")]
-    return "\n".join(line.removeprefix("  ") for line in lines).strip("\n")
 
 
 def _read_version(helm: Path) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ class Rule(Closed):
     layers: tuple[Literal["chart", "schema", "model", "policy"], ...]
     """Where the rule is checked: the templates in `validate/`, values.schema.json, the pydantic model, or an admission
     policy."""
+    ends: bool = False
+    """Whether the chart fails at once: the checks after this one need what the rule requires."""
     since: str = ""
     """First version of KubeRay with this rule."""
     until: str = ""

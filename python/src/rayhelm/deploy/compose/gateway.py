@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from functools import partial
 
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.overrides import apply_overrides
 from rayhelm.deploy.compose.release_names import GATEWAY
-from rayhelm.deploy.compose.release_overrides import apply_overrides_of_gateway
 from rayhelm.deploy.compose.remote_gateways import build_remote, build_upstream_tls
 from rayhelm.deploy.compose.scraping import build_scraping
-from rayhelm.deploy.compose.tracing import build_gateway_tracing
 from rayhelm.deploy.values.common.network import Peer
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.deploy.values.gateway.exposure import (
@@ -22,17 +22,17 @@ from rayhelm.deploy.values.gateway.models import Endpoint, Model, ModelPrefixCac
 from rayhelm.deploy.values.gateway.network import AllowedClient, NetworkPolicy
 from rayhelm.deploy.values.gateway.operations import GatewayAutoscaling
 from rayhelm.deploy.values.gateway.tenants import GatewayTenant, KeysSecret
+from rayhelm.deploy.values.gateway.tracing import GatewayTracing
 from rayhelm.deploy.values.platform.classes import PriorityClasses
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import run_all
-from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.fleet import Fleet
+from rayhelm.facts.tasks import DataPath, get_task
 from rayhelm.fleet.gateway import Gateway
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import Cluster
+from rayhelm.planner.access.data_paths import find_weakest_data_path
 from rayhelm.planner.plan import GatewayPlan, Plan
 
-__all__ = ["RELEASE", "build_gateways", "list_operations"]
+__all__ = ["RELEASE", "build_gateways", "find_data_path", "list_operations"]
 
 RELEASE = GATEWAY
 """Release name of the gateway of each cluster."""
@@ -42,27 +42,24 @@ OUTSIDE = "outside-the-cluster"
 """Name of the allowed clients of `tls.cidrs`."""
 
 
-def build_gateways(plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
+def build_gateways(plan: Plan, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
     """Build the values by cluster. `values` are those of the services, by name. Raises FleetError."""
-    with loaded.document.joined():
-        return run_all(
-            {cluster: partial(_build_overridden, cluster, plan, loaded.fleet, values) for cluster in plan.gateways}
-        )
+    return run_all({cluster: partial(_build_overridden, cluster, plan, values) for cluster in plan.gateways})
 
 
-def _build_overridden(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> GatewayValues:
-    built = _build_values(plan.gateways[cluster], fleet.clusters[cluster], plan, fleet, values)
-    return apply_overrides_of_gateway(built, cluster, fleet)
+def _build_overridden(cluster: str, plan: Plan, values: Mapping[str, RayServiceValues]) -> GatewayValues:
+    built = _build_values(plan.gateways[cluster], plan.declared.clusters[cluster], plan, values)
+    return apply_overrides(built, Origins("gateway", RELEASE, cluster, plan))
 
 
 def _build_values(
-    planned: GatewayPlan, cluster: Cluster, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+    planned: GatewayPlan, cluster: Cluster, plan: Plan, values: Mapping[str, RayServiceValues]
 ) -> GatewayValues:
     defaults, declared, scraped = GatewayValues(), cluster.gateway, cluster.prometheus
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
-        tenants={name: _build_tenant(name, planned, fleet) for name in planned.tenants},
-        models={model: _build_model(model, planned, plan, fleet, values) for model in planned.models},
+        tenants={name: _build_tenant(name, planned, plan) for name in planned.tenants},
+        models={model: _build_model(model, planned, plan, values) for model in planned.models},
         remote_gateways={name: build_remote(name, remote, cluster) for name, remote in planned.remotes.items()},
         upstream_tls=build_upstream_tls(cluster),
         replicas=fixed or defaults.replicas,
@@ -75,17 +72,19 @@ def _build_values(
             prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
         scraping=build_scraping(scraped),
-        tracing=build_gateway_tracing(cluster),
+        tracing=_build_tracing(cluster),
     )
 
 
-def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
-    tenant = fleet.tenants[name]
+def _build_tenant(name: str, planned: GatewayPlan, plan: Plan) -> GatewayTenant:
+    tenant = plan.declared.tenants[name]
     # The others of its models can be in another cluster.
     models = [model for model in tenant.models if model in planned.models]
-    reports_usage = any(get_task(fleet.models[fleet.served_by(model)].task).reports_usage for model in models)
+    reports_usage = any(
+        get_task(plan.declared.models[plan.declared.served_by(model)].task).reports_usage for model in models
+    )
     return GatewayTenant(
-        keys=KeysSecret(secret_name=fleet.keys_of(name)),
+        keys=KeysSecret(secret_name=plan.declared.keys_of(name)),
         models=models,
         requests_per_minute=tenant.requests_per_minute,
         tokens_per_minute=tenant.tokens_per_minute if reports_usage else None,
@@ -102,18 +101,13 @@ def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenan
     )
 
 
-def _build_model(
-    model: str,
-    planned: GatewayPlan,
-    plan: Plan,
-    fleet: Fleet,
-    values: Mapping[str, RayServiceValues],
-) -> Model:
+def _build_model(model: str, planned: GatewayPlan, plan: Plan, values: Mapping[str, RayServiceValues]) -> Model:
     versions = planned.versions[model]
     here = [plan.models[each] for version in versions.values() for each in version.models]
     prefix = _find_route_prefix(here[0].application, values[here[0].service]) if here else ""
     return Model(
-        task=plan.models[fleet.served_by(model)].task,
+        task=plan.models[plan.declared.served_by(model)].task,
+        data_path=find_data_path(model, plan),
         versions={
             name: Version(
                 weight=version.weight,
@@ -126,16 +120,23 @@ def _build_model(
             for name, version in planned.versions[model].items()
         },
         prefix_cache=ModelPrefixCache(shared_reason=planned.prefix_caches.get(model, "")),
-        aliases=list(fleet.models[model].aliases) if model in fleet.models else [],
-        operations=list_operations(model, fleet),
-        context_tokens=_find_context(model, plan, fleet),
+        aliases=list(plan.declared.models[model].aliases) if model in plan.declared.models else [],
+        operations=list_operations(model, plan),
+        context_tokens=_find_context(model, plan),
         spill_above=planned.spill_above.get(model, 0),
     )
 
 
-def _find_context(name: str, plan: Plan, fleet: Fleet) -> int:
+def find_data_path(name: str, plan: Plan) -> DataPath:
+    """Return the data path that all services of a served name have, in any cluster: a gateway may forward requests."""
+    served = plan.declared.served_by(name)
+    services = (model.service for model in plan.models.values() if model.served_as == served)
+    return find_weakest_data_path(services, plan.services)
+
+
+def _find_context(name: str, plan: Plan) -> int:
     """Return the longest context of the models with a served name, in any cluster. 0: responses have no tokens."""
-    served = [model for model in plan.models.values() if model.served_as == fleet.served_by(name)]
+    served = [model for model in plan.models.values() if model.served_as == plan.declared.served_by(name)]
     return max((model.max_model_len for model in served if get_task(model.task).reports_usage), default=0)
 
 
@@ -147,9 +148,9 @@ def _build_endpoint(
     return service, Endpoint(service=service, namespace=namespace, port=port, tls=tls, weight=share)
 
 
-def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:
+def list_operations(model: str, plan: Plan) -> dict[str, Operation]:
     """List the paths of a custom application. The chart has the paths of all other tasks."""
-    own = fleet.models[fleet.served_by(model)].application
+    own = plan.declared.models[plan.declared.served_by(model)].application
     return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 
@@ -196,3 +197,11 @@ def _build_clients(declared: Gateway) -> dict[str, AllowedClient]:
         namesake = clients.get(OUTSIDE, AllowedClient())
         clients[OUTSIDE] = namesake.model_copy(update={"cidrs": list(declared.tls.cidrs)})
     return clients
+
+
+def _build_tracing(cluster: Cluster) -> GatewayTracing:
+    """Build the traces of the gateway; off without `tracing`."""
+    declared = cluster.tracing
+    if not declared:
+        return GatewayTracing()
+    return GatewayTracing(enabled=True, sampling_ratio=declared.sampling_ratio, client_traces=declared.client_traces)

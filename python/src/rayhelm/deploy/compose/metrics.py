@@ -3,15 +3,14 @@
 from rayhelm.deploy.compose.release_names import GATEWAY
 from rayhelm.deploy.values.platform.metrics import Metrics, ScrapeTarget
 from rayhelm.deploy.values.platform.scraping import PlatformScraping
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
 from rayhelm.planner.plan import Plan
 
 __all__ = ["metrics_of_plan"]
 
 
-def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
-    gateway, prometheus = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
+def metrics_of_plan(cluster: str, plan: Plan) -> Metrics:
+    gateway, prometheus = plan.gateways.get(cluster), plan.declared.clusters[cluster].prometheus
     services = {
         name: ScrapeTarget(namespace=service.namespace)
         for name, service in plan.services.items()
@@ -21,7 +20,7 @@ def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
         services=services,
         gateways={GATEWAY: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
         prometheus_url=prometheus.url if prometheus else "",
-        scraping=_build_scraping(fleet.clusters[cluster], has_services=bool(services)),
+        scraping=_build_scraping(plan.declared.clusters[cluster], has_services=bool(services)),
     )
 
 

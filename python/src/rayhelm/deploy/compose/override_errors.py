@@ -16,7 +16,7 @@ from rayhelm.fleet.translate import describe_type
 from rayhelm.fleet.walk import fields, has_step, model_at
 from rayhelm.fleet.yaml_nodes import Path
 
-__all__ = ["describe_errors", "list_coerced"]
+__all__ = ["describe_errors", "list_coerced", "list_unknown_globals"]
 
 Described = tuple[Path, str, Fix]
 _LAST = ("literal_error", "_type")
@@ -52,6 +52,16 @@ def list_coerced(given: Any, accepted: Any, key: Path = ()) -> Iterator[Describe
         kind = "true or false" if isinstance(accepted, bool) else "a number"
         what = f'"{short(given)}"' if isinstance(given, str) else short(given)
         yield key, f"`{what}` must be {kind}", Fix("", accepted)
+
+
+def list_unknown_globals(given: Any, model: type[BaseModel]) -> Iterator[Described]:
+    """Yield keys of `global` that no chart reads. The charts accept them, because a parent chart can have more; a fleet
+    file has no parent chart."""
+    section = given.get("global") if isinstance(given, Mapping) else None
+    known = fields(found) if (found := model_at(model, ("global",))) else {}
+    for key, value in section.items() if isinstance(section, Mapping) else ():
+        if key not in known:
+            yield (path := ("global", key)), *_describe_unknown(path, value, model)
 
 
 def _find_key(detail: ErrorDetails, data: Any) -> Path:

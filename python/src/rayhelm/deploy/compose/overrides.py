@@ -4,76 +4,42 @@ The result is checked by the types that the chart's schema is generated from. A 
 with the key of the fleet file that changes it. Each problem has its line in the fleet file.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from rayhelm.deploy.compose.override_errors import describe_errors, list_coerced
-from rayhelm.deploy.compose.planned_values import PlannedValue, get_value, list_contradictions
+from rayhelm.deploy.compose.origin import Origins, Placed
+from rayhelm.deploy.compose.override_errors import describe_errors, list_coerced, list_unknown_globals
+from rayhelm.deploy.compose.planned_values import Key, PlannedValue, get_value, list_contradictions
 from rayhelm.deploy.values.common.base import Values
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.base import short
-from rayhelm.fleet.overrides import Override
 from rayhelm.fleet.problems import problem_at
-from rayhelm.fleet.walk import has_step, model_at
+from rayhelm.fleet.walk import model_at
 from rayhelm.fleet.yaml_nodes import Path, dotted
 
-__all__ = ["Placed", "apply_overrides"]
+__all__ = ["apply_overrides"]
 
 AnyValues = TypeVar("AnyValues", bound=Values)
-Key = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """An override, and where its keys belong in the values of a release."""
-
-    override: Override
-    key: Key = ()
-    """`("workerGroups", "l4")` for the values of a pool."""
-
-    def read(self, path: Path) -> Any:
-        """Return what the fleet file has at the path of a key."""
-        here: Any = self.override.values
-        for step in path[len(self.override.path) :]:
-            here = here[step]
-        return here
-
-    def locate(self, key: Path) -> Path:
-        """Return the path in the fleet file of a key of the release: the deepest part of it that the override has."""
-        found: Path = self.override.path
-        here: Any = self.override.values
-        for step in key[len(self.key) :] if key[: len(self.key)] == self.key else ():
-            if not has_step(here, step):
-                break
-            here, found = here[step], (*found, step)
-        return found
-
-
-def apply_overrides(
-    values: AnyValues,
-    placed: Sequence[Placed],
-    chart: str,
-    name: Callable[[Key], Mapping[str, str]],
-) -> AnyValues:
-    """Return the values with the overrides merged in order. Raises FleetError with every problem.
-
-    `name` returns the names of the fleet file that a key of the chart belongs to, for the advice."""
-    used = [each for each in placed if each.override.values]
-    if not used:
+def apply_overrides(values: AnyValues, origins: Origins) -> AnyValues:
+    """Return the values of a release with the overrides of the fleet file, merged in order. Raises FleetError with
+    every problem."""
+    if not origins.placed:
         return values
     planned = values.model_dump(by_alias=True)
     merged, problems = planned, list[Problem]()
-    for each in used:
+    for each in origins.placed:
         trial = _merge(merged, _nest(each.key, each.override.values), type(values), ())
         if found := list(_find_wrong(trial, each, type(values), planned)):
             problems += found
         else:
             merged = trial
     result = type(values).model_validate(merged).model_dump(by_alias=True)
-    problems += _list_contradictions(chart, planned, result, used, name)
+    problems += _list_contradictions(planned, result, origins)
     if problems:
         raise FleetError(problems)
     return type(values).model_validate(merged)
@@ -108,7 +74,8 @@ def _find_wrong(merged: Any, placed: Placed, model: type[Values], planned: Mappi
             yield _build_problem(key, message, fix, placed)
         return
     given = _nest(placed.key, placed.override.values)
-    for key, message, fix in list_coerced(given, result.model_dump(by_alias=True)):
+    coerced = list_coerced(given, result.model_dump(by_alias=True))
+    for key, message, fix in (*coerced, *list_unknown_globals(given, model)):
         yield _build_problem(key, message, fix, placed)
 
 
@@ -123,21 +90,15 @@ def _build_problem(key: Path, message: str, fix: Fix, placed: Placed) -> Problem
     return problem_at(path, f"chart {chart}: {message}", fix)
 
 
-def _list_contradictions(
-    chart: str,
-    planned: Mapping[str, Any],
-    result: Mapping[str, Any],
-    used: Sequence[Placed],
-    name: Callable[[Key], Mapping[str, str]],
-) -> list[Problem]:
+def _list_contradictions(planned: Mapping[str, Any], result: Mapping[str, Any], origins: Origins) -> list[Problem]:
     """Return a problem for each place that changes the plan."""
     problems: dict[Path, Problem] = {}
-    for key, row in list_contradictions(chart, planned, result):
+    for key, row in list_contradictions(origins.chart, planned, result):
         # The last override that has the key decided its value.
-        given = next((each for each in reversed(used) if _touches(each, key)), used[-1])
+        given = next((each for each in reversed(origins.placed) if _touches(each, key)), origins.placed[-1])
         path = given.locate(key)
         here = key[: len(given.key) + len(path) - len(given.override.path)]
-        field = row.field.format_map(_Names(name(key)))
+        field = origins.describe_field(row, key)
         message = _describe_contradiction(here, get_value(planned, here), row, field)
         fix = Fix.removal("", f"use `{field}` of the fleet file" if field else "")
         value = given.read(path)
@@ -170,10 +131,3 @@ def _touches(placed: Placed, key: Key) -> bool:
             return False
         here = here[step]
     return True
-
-
-class _Names(dict[str, str]):
-    """Names for the advice; `*` for one that is not known."""
-
-    def __missing__(self, key: str) -> str:
-        return "*"

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["PlannedValue", "get_value", "list_contradictions", "load_planned_values"]
+__all__ = ["Key", "PlannedValue", "find_planned", "get_value", "list_contradictions", "load_planned_values"]
 
 Key = tuple[str, ...]
 
@@ -40,11 +40,22 @@ class PlannedValue(Closed, alias_generator=to_camel):
     def steps(self) -> Key:
         return tuple(self.key.split("."))
 
+    def has(self, key: Key) -> bool:
+        """Return whether it decides a key, or one above it."""
+        steps = self.steps
+        return len(steps) <= len(key) and all(a in ("*", b) for a, b in zip(steps, key, strict=False))
+
 
 @cache
 def load_planned_values(chart: str) -> tuple[PlannedValue, ...]:
     rows = yaml.safe_load(files("rayhelm").joinpath(f"data/overrides/{chart}.yaml").read_text(encoding="utf-8"))
     return tuple(PlannedValue.model_validate(row) for row in rows)
+
+
+def find_planned(chart: str, key: Key) -> PlannedValue | None:
+    """Return the first row of a key, or of one above it."""
+    rows = load_planned_values(chart)
+    return next((row for row in rows if row.has(key)), None) if key else None
 
 
 def list_contradictions(

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from rayhelm.deploy.compose.metrics import metrics_of_plan
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.overrides import apply_overrides
 from rayhelm.deploy.compose.policies import build_policies
 from rayhelm.deploy.compose.prometheus_rules import build_prometheus_rules
-from rayhelm.deploy.compose.release_overrides import apply_overrides_of_platform
 from rayhelm.deploy.values.common.network import ApiServerEgress, Peer
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
@@ -15,8 +15,6 @@ from rayhelm.deploy.values.platform.network import PlatformNetworkPolicy
 from rayhelm.deploy.values.platform.probe import Probe, ProbeImage
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import Fix, FleetError, Problem, run_all
-from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.pools import GpuOperator, Pool
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.worker_images import name_worker_image
@@ -30,29 +28,24 @@ NAMESPACE = "rayhelm-system"
 """Namespace of that release. Objects that operators read are in the namespaces of the operators."""
 
 
-def build_platform_values(
-    plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
-) -> dict[str, PlatformValues]:
+def build_platform_values(plan: Plan, services: Mapping[str, RayServiceValues]) -> dict[str, PlatformValues]:
     """Build values of each cluster that has a pool; `services` are values by name. Raise FleetError if the nodes of a
     shared pool have no labels that select them, or if an override is refused."""
-    fleet = loaded.fleet
-    clusters = [name for name in fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
-    written = {key: value for key, value in loaded.document.data.items() if key != "measurements"}
+    clusters = [name for name in plan.declared.clusters if name in {pool.cluster for pool in plan.pools.values()}]
 
     def build(cluster: str) -> PlatformValues:
-        values = _build_values(cluster, plan, fleet, written, services)
-        return apply_overrides_of_platform(values, cluster, fleet)
+        values = _build_values(cluster, plan, services)
+        return apply_overrides(values, Origins("platform", RELEASE, cluster, plan))
 
-    with loaded.document.joined():
-        if problems := list(_find_unlabeled_pools(plan, fleet)):
-            raise FleetError(problems)
-        return run_all({cluster: partial(build, cluster) for cluster in clusters})
+    if problems := list(_find_unlabeled_pools(plan)):
+        raise FleetError(problems)
+    return run_all({cluster: partial(build, cluster) for cluster in clusters})
 
 
-def _find_unlabeled_pools(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def _find_unlabeled_pools(plan: Plan) -> Iterator[Problem]:
     """Yield a problem for each shared pool without labels that select its nodes."""
     for name, use in plan.pools.items():
-        pool = fleet.pools[name]
+        pool = plan.declared.pools[name]
         if use.sharing and not pool.gpu_resource and not pool.node_selector:
             message = "the GPU operator configures the nodes of a shared pool by a label, and `nodeSelector` names none"
             fix = Fix(
@@ -61,28 +54,26 @@ def _find_unlabeled_pools(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
             yield problem_at(("pools", name), message, fix)
 
 
-def _build_values(
-    cluster: str, plan: Plan, fleet: Fleet, written: Mapping[str, Any], services: Mapping[str, RayServiceValues]
-) -> PlatformValues:
-    operator = fleet.clusters[cluster].gpu_operator
-    shared = dict(_list_shared_pools(cluster, plan, fleet))
-    by_vendor = {name: fleet.facts.gpu(use.gpu).vendor for name, (use, _) in shared.items()}
+def _build_values(cluster: str, plan: Plan, services: Mapping[str, RayServiceValues]) -> PlatformValues:
+    operator = plan.declared.clusters[cluster].gpu_operator
+    shared = dict(_list_shared_pools(cluster, plan))
+    by_vendor = {name: plan.declared.facts.gpu(use.gpu).vendor for name, (use, _) in shared.items()}
     nvidia = {name: _build_nvidia_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
     intel = {name: _build_intel_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
     return PlatformValues(
         nvidia=_build_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
-        policies=build_policies(cluster, plan, fleet, services),
-        metrics=metrics_of_plan(cluster, plan, fleet),
-        prometheus_rules=build_prometheus_rules(cluster, plan, fleet, services),
-        probe=_build_probe(cluster, fleet, written),
-        network_policy=build_platform_network_policy(cluster, fleet),
+        policies=build_policies(cluster, plan, services),
+        metrics=metrics_of_plan(cluster, plan),
+        prometheus_rules=build_prometheus_rules(cluster, plan, services),
+        probe=_build_probe(cluster, plan),
+        network_policy=build_platform_network_policy(cluster, plan),
     )
 
 
-def build_platform_network_policy(cluster: str, fleet: Fleet) -> PlatformNetworkPolicy:
+def build_platform_network_policy(cluster: str, plan: Plan) -> PlatformNetworkPolicy:
     """Build the peers of the doctor, of a managed adapter and of the probe; each is off unless values turn it on."""
-    section, usual = fleet.clusters[cluster], PlatformNetworkPolicy()
+    section, usual = plan.declared.clusters[cluster], PlatformNetworkPolicy()
     peer = Peer(namespace=section.prometheus.namespace) if section.prometheus else usual.prometheus
     return PlatformNetworkPolicy(
         api_server=ApiServerEgress(cidrs=list(section.api_server.cidrs)),
@@ -91,22 +82,22 @@ def build_platform_network_policy(cluster: str, fleet: Fleet) -> PlatformNetwork
     )
 
 
-def _build_probe(cluster: str, fleet: Fleet, written: Mapping[str, Any]) -> Probe:
-    """Build the CronJob of repeated measurements. `written`: the fleet file as it is, without its measurements."""
+def _build_probe(cluster: str, plan: Plan) -> Probe:
+    """Build the CronJob of repeated measurements, with the fleet file as it is."""
     import yaml
 
-    section = fleet.clusters[cluster]
+    section = plan.declared.clusters[cluster]
     if not section.probe:
         return Probe()
-    image, pools = section.probe.image, fleet.pools.items()
+    image, pools = section.probe.image, plan.declared.pools.items()
     return Probe(
         enabled=True,
         schedule=section.probe.schedule,
         image=ProbeImage(repository=image.repository, tag=image.tag or "", digest=image.digest or ""),
-        fleet=yaml.safe_dump(written),
-        cluster=cluster if len(fleet.clusters) > 1 else "",
+        fleet=yaml.safe_dump(plan.resolved.written),
+        cluster=cluster if len(plan.declared.clusters) > 1 else "",
         cpu=section.probe.cpu,
-        images=sorted({name_worker_image(fleet, name) for name, pool in pools if pool.cluster == cluster}),
+        images=sorted({name_worker_image(plan.declared, name) for name, pool in pools if pool.cluster == cluster}),
     )
 
 
@@ -115,10 +106,10 @@ def _build_operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvid
     return Nvidia(enabled=True, namespace=operator.namespace, pools=pools, cluster_policy=policy)
 
 
-def _list_shared_pools(cluster: str, plan: Plan, fleet: Fleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
+def _list_shared_pools(cluster: str, plan: Plan) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
     """List the pools whose GPUs the operator divides; the labels of each select its nodes."""
     for name, use in plan.pools.items():
-        pool = fleet.pools[name]
+        pool = plan.declared.pools[name]
         if use.cluster != cluster or not use.sharing or pool.gpu_resource:
             continue
         yield name, (use, pool)

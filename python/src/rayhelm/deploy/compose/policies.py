@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 
+from rayhelm.deploy.images.reference import ImageReference
 from rayhelm.deploy.values.platform.policies import Policies
 from rayhelm.deploy.values.platform.policy_catalog import load_policy_catalog
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.sources import is_hub_id
 from rayhelm.planner.plan import Plan
 
 __all__ = ["build_policies"]
 
 
-def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
+def build_policies(cluster: str, plan: Plan, values: Mapping[str, RayServiceValues]) -> Policies:
     """Build the policy settings of a cluster. `values` are the values of the services, by name."""
     here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
     return Policies.model_validate(
         {
-            "modelRevision": {"unpinned": dict(_list_unpinned(here, fleet))},
+            "modelRevision": {"unpinned": dict(_list_unpinned(here, plan))},
             "imageSource": {"registries": _collect_registries(here)},
             "gpuOwner": {
                 "excludedNamespaces": {
@@ -30,11 +30,11 @@ def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, 
     )
 
 
-def _list_unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[tuple[str, str]]:
+def _list_unpinned(values: Mapping[str, RayServiceValues], plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield hub models without a commit, with the reason of the fleet file. The policy refuses models without a
     reason."""
     for service, each in values.items():
-        models = {name: fleet.models[name] for name in fleet.models_of(service)}
+        models = {name: plan.declared.models[name] for name in plan.declared.models_of(service)}
         for spec in models.values():
             if is_hub_id(spec.source) and not spec.revision and spec.unpinned_reason:
                 yield spec.source, spec.unpinned_reason
@@ -59,7 +59,9 @@ def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str
             name, _, digest = image.reference.partition("@")
             above, _, last = name.rpartition("/")
             named.append((f"{above}/{last.partition(':')[0]}", digest))
-        for repository, digest in named:
+        registry = each.global_.image_registry
+        for origin, digest in named:
+            repository = ImageReference(origin).move(registry).repository if origin else ""
             if repository and not repository.startswith(tuple(each for each in allowed if each.endswith("/"))):
                 allowed.setdefault(repository, f"named by a {'digest' if digest else 'tag'} in the fleet file")
     return allowed

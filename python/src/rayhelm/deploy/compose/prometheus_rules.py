@@ -12,19 +12,15 @@ from rayhelm.deploy.values.platform.prometheus_rules import (
     RuledModel,
 )
 from rayhelm.deploy.values.ray_service import RayServiceValues
-from rayhelm.facts import Catalog
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
 
 __all__ = ["build_prometheus_rules", "list_models_without_price"]
 
 
-def build_prometheus_rules(
-    cluster: str, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]
-) -> PrometheusRules:
+def build_prometheus_rules(cluster: str, plan: Plan, services: Mapping[str, RayServiceValues]) -> PrometheusRules:
     """Build the rules of a cluster; none if its `prometheus` does not ask for them. `services` are values by name."""
-    scraped = fleet.clusters[cluster].prometheus
+    scraped = plan.declared.clusters[cluster].prometheus
     if not scraped or scraped.rules == "None":
         return PrometheusRules()
     # A preview of the problems of a fleet has no values of services that cannot be built.
@@ -37,25 +33,25 @@ def build_prometheus_rules(
         cluster=scraped.cluster_label or "",
         labels=scraped.rule_labels,
         runbook_url=scraped.runbook_url or "",
-        models={name: _model(model, plan, fleet, services) for name, model in models.items()},
-        gpu_prices=_list_prices({model.service for model in models.values()}, plan, fleet, fleet.facts),
-        keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
+        models={name: _model(model, plan, services) for name, model in models.items()},
+        gpu_prices=_list_prices({model.service for model in models.values()}, plan),
+        keys_secrets=_keys_secrets(gateway, plan) if gateway else {},
         redis_namespaces=_list_redis_namespaces(services[model.service] for model in models.values()),
     )
 
 
-def list_models_without_price(plan: Plan, fleet: Fleet) -> Iterator[str]:
+def list_models_without_price(plan: Plan) -> Iterator[str]:
     """List a message for each model that has no cost series, with the reason."""
     for name, model in plan.models.items():
-        scraped = fleet.clusters[model.cluster].prometheus
+        scraped = plan.declared.clusters[model.cluster].prometheus
         if scraped and scraped.rules != "None" and model.price_per_hour is None:
             reason = next((each for each in model.unknown if each.startswith("price of")), "its price is unknown")
             yield f"{name}: the rules record no cost: {reason}"
 
 
-def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]) -> RuledModel:
+def _model(model: ModelPlan, plan: Plan, services: Mapping[str, RayServiceValues]) -> RuledModel:
     gateway = plan.gateways.get(model.cluster)
-    slo = fleet.models[model.model].slo
+    slo = plan.declared.models[model.model].slo
     # Replicas for prompts have no answers of their own: those for answers carry their cost.
     ranks = model.serving_replicas * model.data_parallel_size
     price = None if model.price_per_hour is None else round(model.price_per_hour / ranks, 6)
@@ -74,7 +70,7 @@ def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, Ra
             latency_share=slo.latency_share,
             window_days=slo.window_days,
         ),
-        plan=_series(model, fleet),
+        plan=_series(model, plan),
         replica_dollars_per_hour=price,
     )
 
@@ -88,9 +84,9 @@ def _deployment(model: ModelPlan, values: RayServiceValues) -> str:
     return name_llm_deployment(model) if model.data_parallel_size > 1 or model.prefill_decode else ""
 
 
-def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef]:
+def _keys_secrets(gateway: GatewayPlan, plan: Plan) -> dict[str, KeysSecretRef]:
     return {
-        tenant: KeysSecretRef(namespace=gateway.namespace, secret_name=fleet.keys_of(tenant))
+        tenant: KeysSecretRef(namespace=gateway.namespace, secret_name=plan.declared.keys_of(tenant))
         for tenant in gateway.tenants
     }
 
@@ -100,8 +96,8 @@ def _list_redis_namespaces(services: Iterable[RayServiceValues]) -> list[str]:
     return sorted({namespace for each in services if (namespace := each.network_policy.redis.peer.namespace)})
 
 
-def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
-    traffic, estimate = fleet.models[model.model].traffic, model.estimate
+def _series(model: ModelPlan, plan: Plan) -> ModelPlanSeries:
+    traffic, estimate = plan.declared.models[model.model].traffic, model.estimate
     counted = model.prefill_decode.decode if model.prefill_decode else model
     return ModelPlanSeries(
         # Each data parallel rank is a replica of Serve.
@@ -119,11 +115,11 @@ def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
     )
 
 
-def _list_prices(services: set[str], plan: Plan, fleet: Fleet, facts: Catalog) -> dict[str, dict[str, float]]:
+def _list_prices(services: set[str], plan: Plan) -> dict[str, dict[str, float]]:
     """USD per unit of the GPU resource and hour, by service and worker group."""
     found: dict[str, dict[str, float]] = {}
     for service in sorted(services):
-        for group, unit in list_gpu_units(plan.of_service(service), fleet, facts).items():
+        for group, unit in list_gpu_units(plan.of_service(service), plan).items():
             if unit.price is not None:
                 found.setdefault(service, {})[group] = unit.price
     return found

@@ -1,14 +1,14 @@
 """Values of the chart `ray-service`, one release for each service of a plan."""
 
 from functools import partial
-from pathlib import Path
 
 from rayhelm.deploy.compose.applications import build_application, build_custom_application
 from rayhelm.deploy.compose.included import find_missing_for_adapters
 from rayhelm.deploy.compose.node_fit import find_oversized_pods
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.overrides import apply_overrides
 from rayhelm.deploy.compose.pool_images import find_wrong_images
 from rayhelm.deploy.compose.redis import find_redis, find_shared_redis
-from rayhelm.deploy.compose.release_overrides import apply_overrides_of_service
 from rayhelm.deploy.compose.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.deploy.compose.scraping import build_scraping
 from rayhelm.deploy.compose.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
@@ -30,6 +30,7 @@ from rayhelm.deploy.values.ray_service.cluster import (
     Auth,
     GcsFaultTolerance,
     KubeRay,
+    Ray,
     RayAutoscaler,
     SecretKeyRef,
     Upgrade,
@@ -39,14 +40,9 @@ from rayhelm.deploy.values.ray_service.image import RayImage
 from rayhelm.deploy.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.deploy.values.ray_service.network import Alias, RayNetworkPolicy, RedisEgress, ServiceApiServer
 from rayhelm.deploy.values.ray_service.serve import Logging, ProxyTls, Serve
-from rayhelm.errors import Fix, FleetError, Problem, run_all
-from rayhelm.facts import Catalog
-from rayhelm.facts.huggingface import resolve_online
-from rayhelm.facts.model import Checkpoint
+from rayhelm.errors import Diagnostics, Fix, FleetError, Problem, run_all
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
-from rayhelm.fleet.own_gpus import extend_catalog
+from rayhelm.facts.versions import versions
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.redis import Redis
@@ -59,51 +55,41 @@ GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
 """Pod labels of the release `gateway`."""
 
 
-def build_ray_service_values(
-    plan: Plan, loaded: LoadedFleet, facts: Catalog | None = None
-) -> dict[str, RayServiceValues]:
+def build_ray_service_values(plan: Plan) -> dict[str, RayServiceValues]:
     """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
-    with loaded.document.joined():
-        return _build_all(plan, loaded.fleet, loaded.folder, extend_catalog(loaded.fleet.gpus, facts))
+    found = Diagnostics()
+    found.add((*_find_missing(plan), *find_wrong_images(plan)))
+    values = found.run(lambda: run_all({name: partial(_build_overridden, name, plan) for name in plan.services}))
+    found.check()
+    return values or {}
 
 
-def _build_all(plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> dict[str, RayServiceValues]:
-    problems = [*_find_missing(plan, fleet), *find_wrong_images(plan, fleet, facts)]
-    try:
-        values = run_all(
-            {service: partial(_build_overridden, service, plan, fleet, folder, facts) for service in plan.services},
-        )
-    except FleetError as error:
-        raise FleetError([*problems, *error.problems]) from None
-    if problems:
+def _build_overridden(service: str, plan: Plan) -> RayServiceValues:
+    values = _build_values(service, plan)
+    values = apply_overrides(values, Origins("ray-service", service, plan.services[service].cluster, plan))
+    if problems := list(find_oversized_pods(values, service, plan)):
         raise FleetError(problems)
     return values
 
 
-def _build_overridden(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:
-    values = _build_values(service, plan, fleet, folder, facts)
-    values = apply_overrides_of_service(values, service, plan, fleet)
-    if problems := list(find_oversized_pods(values, service, plan, fleet, facts)):
-        raise FleetError(problems)
-    return values
-
-
-def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: Catalog) -> RayServiceValues:
+def _build_values(service: str, plan: Plan) -> RayServiceValues:
     planned, models = plan.services[service], plan.of_service(service)
-    cluster = fleet.clusters[planned.cluster]
-    declared = fleet.services.get(service)
+    cluster = plan.declared.clusters[planned.cluster]
+    declared = plan.declared.services.get(service)
     aliases = declared.aliases if declared else None
-    stages = name_groups_by_model(models, fleet)
-    groups = build_worker_groups(planned.workers, models, fleet, facts)
+    stages = name_groups_by_model(models, plan)
+    groups = build_worker_groups(planned.workers, models, plan)
     ingress_group = find_ingress_group(planned.workers)
     usual = RayNetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
+        ray=Ray(version=(cluster.image.ray if cluster.image else None) or versions().ray),
         image=_build_image(cluster),
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
+            data_path=planned.data_path,
             applications={
                 one.application: build_application(one, stages[one.model], ingress_group)
                 for one in models
@@ -115,8 +101,8 @@ def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: C
             custom_applications={
                 one.application: build_custom_application(
                     one,
-                    _find_architecture(one, fleet, folder, facts),
-                    fleet.models[one.model].application,
+                    plan.resolved.checkpoints[one.model],
+                    plan.declared.models[one.model].application,
                     stages[one.model],
                 )
                 for one in models
@@ -131,13 +117,13 @@ def _build_values(service: str, plan: Plan, fleet: Fleet, folder: Path, facts: C
             priority_class_name=PriorityClasses().head.name,
         ),
         worker_groups=groups,
-        gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
+        gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan)),
         weights=build_weights(models, cluster, planned.claim),
         network_policy=RayNetworkPolicy(
             api_server=ServiceApiServer(cidrs=list(cluster.api_server.cidrs)),
             operator=Peer(namespace=cluster.kuberay_operator.namespace, pod_labels=usual.operator.pod_labels),
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
-            redis=_build_redis_egress(find_redis(service, plan, fleet)),
+            redis=_build_redis_egress(find_redis(service, plan)),
             prometheus_api=build_prometheus_egress(models, cluster),
             tracing=build_tracing_egress(cluster),
             hub=build_hub_egress(models),
@@ -160,16 +146,11 @@ def _build_allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: 
     return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
 
 
-def _find_architecture(plan: ModelPlan, fleet: Fleet, folder: Path, facts: Catalog) -> Checkpoint:
-    declared = fleet.models[plan.model].architecture
-    return resolve_online(declared or plan.source, folder, facts)
-
-
 def _is_custom(plan: ModelPlan) -> bool:
     return get_task(plan.task).server == "application"
 
 
-def _find_missing(plan: Plan, fleet: Fleet) -> list[Problem]:
+def _find_missing(plan: Plan) -> list[Problem]:
     """Return a problem for each value that only the user's cluster can provide."""
     used = {model.cluster for model in plan.models.values()}
     addresses = [
@@ -183,16 +164,16 @@ def _find_missing(plan: Plan, fleet: Fleet) -> list[Problem]:
                 "kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes",
             ),
         )
-        for name, cluster in fleet.clusters.items()
+        for name, cluster in plan.declared.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
     return [
         *addresses,
-        *find_shared_redis(plan, fleet),
-        *find_missing_for_policies(plan, fleet),
-        *find_missing_for_tracing(plan, fleet),
-        *find_missing_for_adapters(plan, fleet),
-        *find_missing_for_weights(plan, fleet),
+        *find_shared_redis(plan),
+        *find_missing_for_policies(plan),
+        *find_missing_for_tracing(plan),
+        *find_missing_for_adapters(plan),
+        *find_missing_for_weights(plan),
     ]
 
 

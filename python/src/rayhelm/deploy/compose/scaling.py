@@ -8,7 +8,6 @@ from rayhelm.deploy.compose.included import find_images_without_rayhelm
 from rayhelm.deploy.values.common.network import Peer, PrometheusEgress
 from rayhelm.deploy.values.ray_service.serve import AutoscalingPolicy, PrometheusSource
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -60,22 +59,22 @@ def build_prometheus_egress(models: Iterable[ModelPlan], cluster: Cluster) -> Pr
     return PrometheusEgress(peer=Peer(namespace=cluster.prometheus.namespace), port=port)
 
 
-def find_missing_for_policies(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def find_missing_for_policies(plan: Plan) -> Iterator[Problem]:
     """Return a problem for each requirement of a policy that the cluster lacks."""
-    for name, model in plan.models.items():
+    for model in plan.models.values():
         if model.scaling.policy == "engine-queue":
-            for why, fix in _find_missing(model, plan, fleet):
-                yield problem_at(("models", name, "scaling"), why, fix)
+            for why, fix in _find_missing(model, plan):
+                yield problem_at((*model.path, "scaling"), why, fix)
 
 
-def _find_missing(model: ModelPlan, plan: Plan, fleet: Fleet) -> Iterator[tuple[str, Fix]]:
+def _find_missing(model: ModelPlan, plan: Plan) -> Iterator[tuple[str, Fix]]:
     """Return each missing requirement with its fix."""
-    name, cluster = model.cluster, fleet.clusters[model.cluster]
+    name, cluster = model.cluster, plan.declared.clusters[model.cluster]
     if not cluster.prometheus:
         url = "http://prometheus-operated.monitoring:9090"
         why = f"`engine-queue` asks Prometheus, and cluster `{name}` has none"
         yield why, Fix(f"/clusters.{name}.prometheus", {"url": url})
-    for what, fix in find_images_without_rayhelm(plan.of_service(model.service), fleet):
+    for what, fix in find_images_without_rayhelm(plan.of_service(model.service), plan):
         yield f"Serve imports `engine-queue` on any node, and the image of {what} lacks rayhelm", fix
 
 

@@ -7,8 +7,9 @@ from functools import partial
 from math import ceil
 
 from rayhelm.deploy.compose.gateway import RELEASE
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.overrides import apply_overrides
 from rayhelm.deploy.compose.ray_service import GATEWAY_PODS
-from rayhelm.deploy.compose.release_overrides import apply_overrides_of_tenant
 from rayhelm.deploy.compose.worker_groups import get_gpu_resource
 from rayhelm.deploy.values.common.network import Peer, PrometheusEgress
 from rayhelm.deploy.values.gateway import GatewayValues
@@ -20,9 +21,6 @@ from rayhelm.deploy.values.tenant.namespace import TenantNamespace
 from rayhelm.deploy.values.tenant.network import AllowedPeers, TenantEgress, TenantNetworkPolicy, TenantRedis
 from rayhelm.deploy.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, PodQuota, Quota, Storage
 from rayhelm.errors import run_all
-from rayhelm.facts import Catalog
-from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.tenants import Subjects as Declared
 from rayhelm.fleet.tenants import Tenant
 from rayhelm.planner.plan import Plan, ServicePlan
@@ -48,26 +46,21 @@ PER_SERVICE = {
 
 
 def build_tenant_values(
-    plan: Plan,
-    loaded: LoadedFleet,
-    values: Mapping[str, RayServiceValues],
-    gateways: Mapping[str, GatewayValues],
+    plan: Plan, values: Mapping[str, RayServiceValues], gateways: Mapping[str, GatewayValues]
 ) -> dict[tuple[str, str], TenantValues]:
     """Build the values by cluster and tenant. `values` are those of the services, by name: the quotas count their pods.
     `gateways` are those of the gateways, by cluster: tenants connect to their ports. Raises FleetError for overrides
     that are refused."""
-    fleet = loaded.fleet
     owned: dict[tuple[str, str], list[str]] = {}
-    for tenant in fleet.tenants:
-        for service in fleet.services_of(tenant):
+    for tenant in plan.declared.tenants:
+        for service in plan.declared.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
 
     def build(cluster: str, tenant: str) -> TenantValues:
-        built = _build_values(tenant, cluster, owned[cluster, tenant], plan, fleet, values, gateways)
-        return apply_overrides_of_tenant(built, tenant, cluster, fleet)
+        built = _build_values(tenant, cluster, owned[cluster, tenant], plan, values, gateways)
+        return apply_overrides(built, Origins("tenant", tenant, cluster, plan))
 
-    with loaded.document.joined():
-        return run_all({key: partial(build, *key) for key in owned})
+    return run_all({key: partial(build, *key) for key in owned})
 
 
 def _build_values(
@@ -75,20 +68,19 @@ def _build_values(
     cluster: str,
     services: Sequence[str],
     plan: Plan,
-    fleet: Fleet,
     values: Mapping[str, RayServiceValues],
     gateways: Mapping[str, GatewayValues],
 ) -> TenantValues:
-    tenant = fleet.tenants[name]
+    tenant = plan.declared.tenants[name]
     plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
-    used = sum(plan.services[service].gpus for service in fleet.services_of(name))
+    used = sum(plan.services[service].gpus for service in plan.declared.services_of(name))
     free = None if tenant.gpus is None else max(0.0, tenant.gpus - used)
     return TenantValues(
         namespace=TenantNamespace(name=tenant.namespace or ""),
         access=_build_access(tenant),
-        quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan, fleet.facts)),
+        quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
         network_policy=TenantNetworkPolicy(
-            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values, gateways),
+            egress=_build_egress(tenant.namespace or name, cluster, plan, values, gateways),
             redis=_build_redis(releases),
             allowed=_build_allowed_peers(releases),
         ),
@@ -99,17 +91,16 @@ def _build_egress(
     namespace: str,
     cluster: str,
     plan: Plan,
-    fleet: Fleet,
     values: Mapping[str, RayServiceValues],
     gateways: Mapping[str, GatewayValues],
 ) -> dict[str, TenantEgress]:
     """Allow egress to the gateway and to services with aliases that allow the namespace as a client."""
     found: dict[str, TenantEgress] = {}
-    if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
+    if cluster in plan.gateways and namespace in plan.declared.clusters[cluster].gateway.allowed_clients:
         gateway = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
         found[RELEASE] = TenantEgress(peer=gateway, ports=[gateways[cluster].listen.port])
     for service, planned in plan.services.items():
-        declared = fleet.services.get(service)
+        declared = plan.declared.services.get(service)
         if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
             workers = {"rayhelm.dev/service": service, "rayhelm.dev/role": "worker"}
             peer = Peer(namespace=planned.namespace, pod_labels=workers)
@@ -158,9 +149,9 @@ def _list_devices(cluster: str, plan: Plan) -> list[str]:
     return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.gpu_resources]
 
 
-def _map_parts(plan: Plan, facts: Catalog) -> dict[str, float]:
+def _map_parts(plan: Plan) -> dict[str, float]:
     """Map each extended resource that is a part of a GPU to that part."""
-    parts = [facts.gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
+    parts = [plan.facts.gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
     return {gpu.resource: gpu.part for gpu in parts}
 
 
@@ -200,10 +191,7 @@ def _build_object_quota(services: int) -> ObjectQuota:
 
 
 def _build_gpu_quotas(
-    plans: Sequence[ServicePlan],
-    releases: Sequence[RayServiceValues],
-    free: float | None,
-    parts: Mapping[str, float],
+    plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], free: float | None, parts: Mapping[str, float]
 ) -> dict[str, GpuQuota]:
     """Build the GPU quota by extended resource.
 

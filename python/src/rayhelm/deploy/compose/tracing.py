@@ -1,19 +1,17 @@
-"""From the traces of a cluster to the values of its services and its gateway. Pure."""
+"""From the traces of a cluster to the values of its services. Pure."""
 
 from collections.abc import Iterator
 
 from rayhelm.deploy.compose.included import find_images_without_rayhelm
 from rayhelm.deploy.values.common.network import Peer
-from rayhelm.deploy.values.gateway.tracing import GatewayTracing
 from rayhelm.deploy.values.ray_service.network import TracingEgress
 from rayhelm.deploy.values.ray_service.tracing import RayTracing
 from rayhelm.errors import Problem
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import Plan
 
-__all__ = ["build_gateway_tracing", "build_tracing", "build_tracing_egress", "find_missing_for_tracing"]
+__all__ = ["build_tracing", "build_tracing_egress", "find_missing_for_tracing"]
 
 
 def build_tracing(cluster: Cluster) -> RayTracing:
@@ -41,19 +39,11 @@ def build_tracing_egress(cluster: Cluster) -> TracingEgress:
     )
 
 
-def build_gateway_tracing(cluster: Cluster) -> GatewayTracing:
-    """Build the traces of the gateway; off without `tracing`."""
-    declared = cluster.tracing
-    if not declared:
-        return GatewayTracing()
-    return GatewayTracing(enabled=True, sampling_ratio=declared.sampling_ratio, client_traces=declared.client_traces)
-
-
-def find_missing_for_tracing(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def find_missing_for_tracing(plan: Plan) -> Iterator[Problem]:
     """Return a problem for each image without rayhelm in a cluster with `tracing`."""
     for name in sorted({model.cluster for model in plan.models.values()}):
-        if fleet.clusters[name].tracing:
+        if plan.declared.clusters[name].tracing:
             models = [model for model in plan.models.values() if model.cluster == name]
-            for what, fix in find_images_without_rayhelm(models, fleet):
+            for what, fix in find_images_without_rayhelm(models, plan):
                 why = f"`tracing` needs rayhelm in each image, and the image of {what} lacks it"
                 yield problem_at(("clusters", name, "tracing"), why, fix)

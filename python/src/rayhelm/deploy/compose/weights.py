@@ -15,7 +15,6 @@ from rayhelm.deploy.values.ray_service.weights import (
 )
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.versions import is_at_least
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Cluster
 from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import CLAIM, IMAGE, find_source_kind, find_store, is_downloaded, is_hub_id
@@ -76,14 +75,14 @@ def build_hub_egress(models: Sequence[ModelPlan]) -> HubEgress:
     return HubEgress() if needs_hub or not any(_is_pinned_bucket(plan) for plan in models) else HubEgress(cidrs=[])
 
 
-def find_missing_for_weights(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def find_missing_for_weights(plan: Plan) -> Iterator[Problem]:
     """Yield a problem for each cluster without the store of its models or with a Kubernetes that mounts no images, and
     each service with two claims."""
-    yield from _find_old_clusters(plan, fleet)
+    yield from _find_old_clusters(plan)
     models = plan.models.values()
     for name in dict.fromkeys(model.cluster for model in models if _is_pinned_bucket(model)):
-        yield from _find_wrong_stores(name, plan, fleet)
-        if not fleet.clusters[name].weights.bucket:
+        yield from _find_wrong_stores(name, plan)
+        if not plan.declared.clusters[name].weights.bucket:
             used = next(model for model in models if model.cluster == name and _is_pinned_bucket(model))
             region = {"region": "eu-central-1"} if find_store(used.source) == "s3" else {}
             yield problem_at(
@@ -97,24 +96,24 @@ def find_missing_for_weights(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
         if len(claims) > 1:
             second = next(model for model in plan.of_service(service) if model.source.startswith(f"pvc://{claims[1]}/"))
             yield problem_at(
-                ("models", second.model, "source"),
+                (*second.path, "source"),
                 f"the pods of service `{service}` mount one claim of weights, and its models are on {len(claims)}: "
                 + ", ".join(claims),
                 Fix("../service", f"{service}-2", "a service of its own, or copy the weights to one claim"),
             )
 
 
-def _find_wrong_stores(cluster: str, plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def _find_wrong_stores(cluster: str, plan: Plan) -> Iterator[Problem]:
     """Yield a problem for each model that the credentials of the cluster's store cannot read, and for settings of
     the store that its kind does not have."""
-    store = fleet.clusters[cluster].weights.bucket
+    store = plan.declared.clusters[cluster].weights.bucket
     pinned = [model for model in plan.models.values() if model.cluster == cluster and _is_pinned_bucket(model)]
     kept = next((model for model in pinned if find_store(model.source) == "s3"), pinned[0])
     for model in pinned:
         if find_store(model.source) == find_store(kept.source):
             continue
         yield problem_at(
-            ("models", model.model, "source"),
+            (*model.path, "source"),
             f"`weights.bucket` of cluster `{cluster}` has the credentials of one store, and `{model.source}` is in"
             f" another than `{kept.source}`: copy the weights to one of them",
             Fix("", _move(model.source, kept.source), "the bucket with the copy"),
@@ -144,11 +143,11 @@ def _move(source: str, kept: str) -> str:
     return f"{other.scheme}://{host}{url.path}"
 
 
-def _find_old_clusters(plan: Plan, fleet: Fleet) -> Iterator[Problem]:
+def _find_old_clusters(plan: Plan) -> Iterator[Problem]:
     """Yield a problem for each cluster whose Kubernetes has no image volumes, or has them off by default."""
     of_images = {plan.cluster: plan for plan in plan.models.values() if IMAGE.fullmatch(plan.source)}
     for name, model in of_images.items():
-        version = fleet.clusters[name].kubernetes
+        version = plan.declared.clusters[name].kubernetes
         if not is_at_least(version, IMAGE_VOLUMES):
             yield problem_at(
                 ("clusters", name, "kubernetes"),

@@ -9,14 +9,12 @@ from rayhelm.deploy.values.ray_service.groups import HeadPod, Rdma, Spread, Work
 from rayhelm.deploy.values.ray_service.image import ImageOverride
 from rayhelm.deploy.values.ray_service.resources import build_resources
 from rayhelm.errors import Fix, FleetError, Problem, run_all
-from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import DEFAULT_GPU_RESOURCES, GpuKind
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.feature_discovery import select_product
 from rayhelm.planner.placement.gpu_partitioning import rename_resource
-from rayhelm.planner.plan import ModelPlan, WorkerPlan
+from rayhelm.planner.plan import ModelPlan, Plan, WorkerPlan
 from rayhelm.planner.workers.kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
 from rayhelm.planner.workers.node_room import find_cpu_room, find_memory_room
 from rayhelm.planner.workers.plan_workers import find_node_share
@@ -34,19 +32,19 @@ def get_gpu_resource(group: WorkerGroup) -> str:
     return group.gpu.resource or DEFAULT_GPU_RESOURCES[group.gpu.vendor]
 
 
-def name_groups_by_model(models: Sequence[ModelPlan], fleet: Fleet) -> dict[str, list[str]]:
+def name_groups_by_model(models: Sequence[ModelPlan], plan: Plan) -> dict[str, list[str]]:
     """Return the group names of each model: one, or one for each stage on unlike hosts."""
-    names = name_pod_kinds(models, fleet)
-    return {plan.model: [names[kind] for kind in list_pod_kinds(plan, fleet)] for plan in models}
+    names = name_pod_kinds(models, plan.declared)
+    return {each.model: [names[kind] for kind in list_pod_kinds(each, plan.declared)] for each in models}
 
 
 def build_worker_groups(
-    workers: Mapping[str, WorkerPlan], models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog
+    workers: Mapping[str, WorkerPlan], models: Sequence[ModelPlan], plan: Plan
 ) -> dict[str, WorkerGroup]:
     """Build the groups of a service by name. Raises FleetError for pods that their nodes have no room for."""
     return run_all(
         {
-            name: partial(_build_group, planned, models, fleet, facts)
+            name: partial(_build_group, planned, models, plan)
             if planned.gpus
             else partial(_build_ingress_group, planned)
             for name, planned in workers.items()
@@ -77,18 +75,15 @@ def _build_ingress_group(planned: WorkerPlan) -> WorkerGroup:
     )
 
 
-def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet, facts: Catalog) -> WorkerGroup:
+def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], plan: Plan) -> WorkerGroup:
     kind = PodKind(planned.pool, planned.gpu, planned.gpus)
-    pool = fleet.pools[kind.pool]
-    gpu = rename_resource(facts.gpu(kind.gpu), pool)
-    if gpu.vendor == "google":
-        message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
-        raise FleetError(problem_at(("pools", kind.pool, "gpu"), message, Fix.advice("use a pool of GPUs")))
-    if problems := list(_find_small_nodes(planned, pool, find_node_share(kind, pool, facts), fleet)):
+    pool = plan.declared.pools[kind.pool]
+    gpu = rename_resource(plan.facts.gpu(kind.gpu), pool)
+    if problems := list(_find_small_nodes(planned, pool, find_node_share(kind, pool, plan.facts), plan)):
         raise FleetError(problems)
-    here = [plan for plan in models if kind in list_pod_kinds(plan, fleet)]
+    here = [each for each in models if kind in list_pod_kinds(each, plan.declared)]
     return WorkerGroup(
-        gpu=_build_gpu(gpu, kind.gpus, select_product(pool, gpu, fleet, facts)),
+        gpu=_build_gpu(gpu, kind.gpus, select_product(pool, gpu, plan.declared, plan.facts)),
         min_replicas=planned.min_pods,
         max_replicas=planned.max_pods,
         resources=build_resources(cpu=str(planned.cpus), memory=f"{planned.memory_gib}Gi"),
@@ -106,10 +101,10 @@ def _build_group(planned: WorkerPlan, models: Sequence[ModelPlan], fleet: Fleet,
     )
 
 
-def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float, fleet: Fleet) -> Iterator[Problem]:
+def _find_small_nodes(planned: WorkerPlan, pool: Pool, part: float, plan: Plan) -> Iterator[Problem]:
     """Yield what a pod needs more of than its part of a node, as the fleet file states it."""
     least = planned.needed_memory_gib
-    memory, cpus = find_memory_room(pool, part, fleet), find_cpu_room(pool, part, fleet)
+    memory, cpus = find_memory_room(pool, part, plan.declared), find_cpu_room(pool, part, plan.declared)
     if memory and planned.memory_gib < least:
         offloaded = " and the KV cache that its engines offload" if least > planned.shm_gib else ""
         yield problem_at(

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from rayhelm.deploy.compose.planned_values import Key
 from rayhelm.deploy.images.fleet_keys import ImageKey, list_image_keys
 from rayhelm.deploy.images.objects import list_images_of
 from rayhelm.deploy.images.reference import ImageReference, parse_reference
 from rayhelm.deploy.render.files import Rendered
+from rayhelm.deploy.values.common.globals import read_registry
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import UsageError
 
@@ -28,11 +30,11 @@ def collect_images(rendered: Rendered, cluster: str = "") -> tuple[ImageOfFleet,
     broken rule, UsageError for an unknown cluster, MissingError without helm."""
     from rayhelm.deploy.charts import helm
 
-    known = rendered.loaded.fleet.clusters
+    known = rendered.plan.declared.clusters
     if cluster and cluster not in known:
         raise UsageError(f"there is no cluster `{cluster}` (known: {', '.join(known)})")
     uses: dict[ImageReference, dict[str, None]] = {}
-    keys: dict[ImageReference, dict[tuple[str, ...], ImageKey]] = {}
+    keys: dict[ImageReference, dict[Key, ImageKey]] = {}
     for release in rendered.releases:
         if cluster and release.cluster != cluster:
             continue
@@ -43,9 +45,10 @@ def collect_images(rendered: Rendered, cluster: str = "") -> tuple[ImageOfFleet,
             select_changed(release.values),
             kube_version=release.kubernetes,
         )
-        named = {key.path: key for key in list_image_keys(release, rendered.loaded.fleet)}
-        # The chart renders the digest alone, or the tag alone.
-        by_text = {_format_rendered(key.image): key.image for key in named.values()}
+        named = {key.path: key for key in list_image_keys(release, rendered.plan)}
+        # The chart renders the digest alone, or the tag alone, in the registry of its globals.
+        registry = read_registry(release.values)
+        by_text = {_format_rendered(key.image.move(registry)): key.image for key in named.values()}
         for text in dict.fromkeys(text for item in objects for text in list_images_of(item)):
             image = by_text.get(text) or parse_reference(text)
             where = f"{release.chart}/{release.name}"

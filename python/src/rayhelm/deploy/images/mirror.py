@@ -15,7 +15,7 @@ CopyTool = Literal["skopeo", "crane"]
 _MIRROR = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
-def check_mirror(mirror: str) -> str:
+def check_mirror(mirror: str, option: str = "--mirror") -> str:
     """Return the registry, with a path in it. Raises UsageError if it is no registry."""
     host = mirror.partition("/")[0]
     if _MIRROR.fullmatch(mirror) and ("." in host or ":" in host or host == "localhost"):
@@ -24,7 +24,7 @@ def check_mirror(mirror: str) -> str:
     if not (_MIRROR.fullmatch(example) and "." in example.partition("/")[0]):
         example = "registry.example/mirror"
     message = f"`{mirror}` is not a registry: write its host, and a path without a slash at the end"
-    raise UsageError(f"{message}. fix: --mirror {example}")
+    raise UsageError(f"{message}. fix: {option} {example}")
 
 
 def list_copy_commands(images: Sequence[ImageOfFleet], mirror: str, tool: CopyTool) -> list[str]:
@@ -42,13 +42,8 @@ def build_mirror_values(images: Sequence[ImageOfFleet], mirror: str) -> dict[str
             here = found
             for step in key.path[:-1]:
                 here = here.setdefault(step, {})
-            here[key.path[-1]] = key.format_value(_move(each.image, mirror))
+            here[key.path[-1]] = key.format_value(each.image.move(mirror).repository)
     return found
-
-
-def _move(image: ImageReference, mirror: str) -> str:
-    """Keep the name of the first registry in the path, so that no two images get the same name."""
-    return f"{mirror}/{image.full_repository.replace(':', '-')}"
 
 
 def _is_in(image: ImageReference, mirror: str) -> bool:
@@ -59,7 +54,7 @@ def _build_command(image: ImageReference, mirror: str, tool: CopyTool) -> str:
     source = image.full_repository + (f"@{image.digest}" if image.digest else f":{image.tag}" if image.tag else "")
     # A registry keeps what has a tag; the digest finds it too.
     tag = image.tag or f"sha256-{image.digest.removeprefix('sha256:')[:12]}"
-    target = f"{_move(image, mirror)}:{tag}"
+    target = f"{image.move(mirror).repository}:{tag}"
     if tool == "crane":
         return f"crane copy {shlex.quote(source)} {shlex.quote(target)}"
     options = "--all --preserve-digests"

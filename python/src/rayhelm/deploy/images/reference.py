@@ -1,7 +1,7 @@
 """References of container images."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["ImageReference", "parse_reference"]
 
@@ -25,6 +25,13 @@ class ImageReference:
         if rest and ("." in first or ":" in first or first == "localhost"):
             return self.repository
         return f"docker.io/{self.repository}" if rest else f"docker.io/library/{self.repository}"
+
+    def move(self, registry: str) -> "ImageReference":
+        """Return the copy below a registry, which keeps the name of the first registry, so that no two images get the
+        same name. An image that is there stays; without a registry all stay."""
+        if not registry or self.full_repository.startswith(f"{registry}/"):
+            return self
+        return replace(self, repository=f"{registry}/{self.full_repository.replace(':', '-')}")
 
     def __str__(self) -> str:
         return self.repository + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")

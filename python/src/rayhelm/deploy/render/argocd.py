@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 
 import yaml
 
-from rayhelm.deploy.compose.release_overrides import apply_overrides_of_argocd
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.overrides import apply_overrides
 from rayhelm.deploy.render.releases import Release
 from rayhelm.deploy.values.argocd import ArgocdValues
 from rayhelm.deploy.values.argocd.applications import Destination, Operator, ReleaseApplication
@@ -19,9 +20,10 @@ from rayhelm.deploy.values.argocd.sync import HealthChecks
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.versions import versions
-from rayhelm.fleet.fleet import UNOWNED, Fleet
+from rayhelm.fleet.fleet import UNOWNED
 from rayhelm.fleet.gitops import Gitops
 from rayhelm.fleet.problems import problem_at
+from rayhelm.planner.plan import Plan
 
 __all__ = ["CHART", "ROOT_FILE", "VALUES_FILE", "build_argocd_values", "build_root", "find_argocd_problems"]
 
@@ -31,28 +33,28 @@ ROOT_FILE = "argocd/root.yaml"
 HERE = "https://kubernetes.default.svc"
 
 
-def build_argocd_values(fleet: Fleet, releases: Sequence[Release]) -> ArgocdValues | None:
+def build_argocd_values(plan: Plan, releases: Sequence[Release]) -> ArgocdValues | None:
     """Build the values; None without a section `gitops`. Raises FleetError."""
-    section = fleet.gitops
+    section = plan.declared.gitops
     if not section:
         return None
-    if problems := list(find_argocd_problems(fleet)):
+    if problems := list(find_argocd_problems(plan)):
         raise FleetError(problems)
     values = ArgocdValues(
         repository=Repository(**section.repository.model_dump()),
         charts=Charts(**section.charts.model_dump()),
         clusters=_build_clusters(section, {release.cluster for release in releases}),
-        releases={_build_name(each, fleet): _build_release(each) for each in releases},
-        operators=dict(_build_operators(fleet, section, sorted({release.cluster for release in releases}))),
+        releases={_build_name(each, plan): _build_release(each) for each in releases},
+        operators=dict(_build_operators(plan, section, sorted({release.cluster for release in releases}))),
         kind=section.kind,
         health=HealthChecks(manage=section.manage_health),
     )
-    return apply_overrides_of_argocd(values, fleet)
+    return apply_overrides(values, Origins("argocd", plan.fleet, "", plan))
 
 
-def find_argocd_problems(fleet: Fleet) -> Iterator[Problem]:
+def find_argocd_problems(plan: Plan) -> Iterator[Problem]:
     """Yield Applications that would point nowhere."""
-    section = fleet.gitops
+    section = plan.declared.gitops
     if not section:
         return
     charts, repository = section.charts, section.repository
@@ -68,25 +70,27 @@ def find_argocd_problems(fleet: Fleet) -> Iterator[Problem]:
     for key, text in {"repository.path": repository.path, "charts.path": charts.path}.items():
         if text.startswith("/") or ".." in PurePosixPath(text).parts:
             message = f"`{text}` is not a folder below the root of the repository"
-            fix = Fix("", "charts" if key.startswith("charts") else fleet.fleet)
+            fix = Fix("", "charts" if key.startswith("charts") else plan.declared.fleet)
             yield problem_at(("gitops", *key.split(".")), message, fix)
-    yield from _find_destination_problems(fleet, section)
+    yield from _find_destination_problems(plan, section)
 
 
-def _find_destination_problems(fleet: Fleet, section: Gitops) -> Iterator[Problem]:
+def _find_destination_problems(plan: Plan, section: Gitops) -> Iterator[Problem]:
     for name, destination in section.clusters.items():
         path = ("gitops", "clusters", name)
-        if name not in fleet.clusters:
-            known = ", ".join(fleet.clusters)
-            fix = Fix("clusters", {next(iter(fleet.clusters)): {"server": HERE}})
+        if name not in plan.declared.clusters:
+            known = ", ".join(plan.declared.clusters)
+            fix = Fix("clusters", {next(iter(plan.declared.clusters)): {"server": HERE}})
             yield problem_at(path, f"there is no cluster `{name}` (known: {known})", fix)
         elif bool(destination.server) == bool(destination.name):
             count = "both `server` and `name`" if destination.server else "neither `server` nor `name`"
             message = f"{count} is set; Argo CD needs exactly one"
             yield problem_at(path, message, Fix("", {"server": HERE}))
-    missing = [name for name in fleet.clusters if name not in section.clusters]
-    if missing and len(fleet.clusters) > 1:
-        message = f"there are {len(fleet.clusters)} clusters, and `gitops.clusters` has none for {', '.join(missing)}"
+    missing = [name for name in plan.declared.clusters if name not in section.clusters]
+    if missing and len(plan.declared.clusters) > 1:
+        message = (
+            f"there are {len(plan.declared.clusters)} clusters, and `gitops.clusters` has none for {', '.join(missing)}"
+        )
         fix = Fix("clusters", {name: {"name": name} for name in missing}, "their names in Argo CD")
         yield problem_at(("gitops",), message, fix)
 
@@ -96,10 +100,10 @@ def _build_clusters(section: Gitops, clusters: set[str]) -> dict[str, Destinatio
     return {name: given.get(name) or Destination(server=HERE) for name in sorted(clusters)}
 
 
-def _build_name(release: Release, fleet: Fleet) -> str:
+def _build_name(release: Release, plan: Plan) -> str:
     """Return a name that is unique in the fleet: `service-chat`, `platform`, `tenant-edge-search`."""
     kind = {"ray-service": "service"}.get(release.chart, release.chart)
-    cluster = release.cluster if len(fleet.clusters) > 1 and release.chart != "ray-service" else ""
+    cluster = release.cluster if len(plan.declared.clusters) > 1 and release.chart != "ray-service" else ""
     name = release.name if release.chart in ("ray-service", "tenant") else ""
     return "-".join(part for part in (kind, cluster, name) if part)
 
@@ -119,37 +123,37 @@ def _build_release(release: Release) -> ReleaseApplication:
     )
 
 
-def _build_operators(fleet: Fleet, section: Gitops, clusters: Sequence[str]) -> Iterator[tuple[str, Operator]]:
+def _build_operators(plan: Plan, section: Gitops, clusters: Sequence[str]) -> Iterator[tuple[str, Operator]]:
     for name in dict.fromkeys(section.operators):
         pinned = versions().charts[name]
         for cluster in clusters:
-            version = pinned.version or fleet.clusters[cluster].kuberay
+            version = pinned.version or plan.declared.clusters[cluster].kuberay
             yield (
-                f"{name}-{cluster}" if len(fleet.clusters) > 1 else name,
+                f"{name}-{cluster}" if len(plan.declared.clusters) > 1 else name,
                 Operator(
                     cluster=cluster,
                     url=pinned.repository,
                     chart=pinned.chart,
                     version=version,
                     release=pinned.chart,
-                    namespace=_choose_namespace(name, cluster, fleet) or pinned.namespace,
+                    namespace=_choose_namespace(name, cluster, plan) or pinned.namespace,
                     wave=pinned.wave,
-                    values={**pinned.values, **_build_operator_values(name, cluster, fleet)},
+                    values={**pinned.values, **_build_operator_values(name, cluster, plan)},
                 ),
             )
 
 
-def _choose_namespace(name: str, cluster: str, fleet: Fleet) -> str:
+def _choose_namespace(name: str, cluster: str, plan: Plan) -> str:
     """Return the namespace that the fleet decides; empty if it decides none."""
-    declared = fleet.clusters[cluster]
+    declared = plan.declared.clusters[cluster]
     if name == "kuberay":
         return declared.kuberay_operator.namespace
     return declared.gpu_operator.namespace if name == "gpu-operator" and declared.gpu_operator else ""
 
 
-def _build_operator_values(name: str, cluster: str, fleet: Fleet) -> Mapping[str, object]:
+def _build_operator_values(name: str, cluster: str, plan: Plan) -> Mapping[str, object]:
     """Return what the fleet decides of an operator's values."""
-    declared = fleet.clusters[cluster]
+    declared = plan.declared.clusters[cluster]
     if name == "gpu-operator" and declared.gpu_operator and declared.gpu_operator.cluster_policy:
         return {"clusterPolicy": {"deployCR": False}}
     if name == "prometheus-adapter" and declared.prometheus:
@@ -160,9 +164,9 @@ def _build_operator_values(name: str, cluster: str, fleet: Fleet) -> Mapping[str
     return {}
 
 
-def build_root(fleet: Fleet, values: ArgocdValues, header: str) -> str:
+def build_root(plan: Plan, values: ArgocdValues, header: str) -> str:
     """Return the root Application as YAML: it installs chart `argocd` with the values of this fleet."""
-    section = fleet.gitops
+    section = plan.declared.gitops
     assert section
     charts, repository = values.charts, values.repository
     file = "/".join(part for part in (repository.path, VALUES_FILE) if part)
@@ -170,7 +174,7 @@ def build_root(fleet: Fleet, values: ArgocdValues, header: str) -> str:
     application = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
-        "metadata": {"name": fleet.fleet, "namespace": section.namespace},
+        "metadata": {"name": plan.declared.fleet, "namespace": section.namespace},
         "spec": {
             "project": section.project,
             "destination": {"server": HERE, "namespace": section.namespace},
@@ -179,7 +183,7 @@ def build_root(fleet: Fleet, values: ArgocdValues, header: str) -> str:
                     "repoURL": charts.url or repository.url,
                     **chart,
                     "targetRevision": charts.version or repository.revision,
-                    "helm": {"releaseName": fleet.fleet, "valueFiles": [f"$values/{file}"]},
+                    "helm": {"releaseName": plan.declared.fleet, "valueFiles": [f"$values/{file}"]},
                 },
                 {"repoURL": repository.url, "targetRevision": repository.revision, "ref": "values"},
             ],

@@ -50,6 +50,7 @@ class Rendered:
     """A fleet with its plan, values and releases."""
 
     loaded: LoadedFleet
+    """What was read, for the lines of messages."""
     plan: Plan
     values: Mapping[str, RayServiceValues]
     """Values by service; the release has the name of the service."""
@@ -67,7 +68,7 @@ class Rendered:
     def kubernetes(self, service: str) -> str:
         """Return the version of Kubernetes for a service, in the form of `helm template --kube-version`."""
         cluster = self.plan.services[service].cluster
-        return f"{self.loaded.fleet.clusters[cluster].kubernetes}.0"
+        return f"{self.plan.declared.clusters[cluster].kubernetes}.0"
 
 
 def render_fleet(path: Path) -> Rendered:
@@ -78,10 +79,10 @@ def render_fleet(path: Path) -> Rendered:
 def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
     """Plan a fleet and build its values. Raises FleetError."""
     plan = plan_fleet(loaded)
-    values = compose_values(plan, loaded)
-    releases = build_releases(loaded.fleet, plan, values)
     with loaded.document.joined():
-        argocd = build_argocd_values(loaded.fleet, releases)
+        values = compose_values(plan)
+        releases = build_releases(plan, values)
+        argocd = build_argocd_values(plan, releases)
     return Rendered(loaded, plan, values.services, values.tenants, releases, argocd)
 
 
@@ -106,7 +107,7 @@ def build_files(rendered: Rendered) -> dict[str, str]:
 
 def _draw_alternatives(rendered: Rendered) -> tuple[dict[str, list[Alternative]], dict[str, str]]:
     """Return other shapes of each model and their chart; nothing if the fleet file does not ask for them."""
-    if not rendered.loaded.fleet.review.alternatives:
+    if not rendered.plan.declared.review.alternatives:
         return {}, {}
     from rayhelm.deploy.render.shapes_chart import draw_shapes
     from rayhelm.planner.alternatives import list_alternatives
@@ -119,18 +120,18 @@ def _build_argocd_files(rendered: Rendered) -> dict[str, str]:
     if not rendered.argocd:
         return {}
     written = f"{format_mark(rendered)}; edit the fleet file, not this one."
-    section = rendered.loaded.fleet.gitops
+    section = rendered.plan.declared.gitops
     assert section
     about = f"Values of chart {ARGOCD}: the Applications of the fleet, namespace `{section.namespace}`.\n{written}"
     header = f"# The Application that installs all others. Apply it once: kubectl apply -f root.yaml\n# {written}\n"
     return {
         VALUES_FILE: dump_yaml(rendered.argocd, about),
-        ROOT_FILE: build_root(rendered.loaded.fleet, rendered.argocd, header),
+        ROOT_FILE: build_root(rendered.plan, rendered.argocd, header),
     }
 
 
 def _build_header(release: Release, rendered: Rendered) -> str:
-    cluster = f", cluster `{release.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
+    cluster = f", cluster `{release.cluster}`" if len(rendered.plan.declared.clusters) > 1 else ""
     return (
         f"Values of chart {release.chart}: release `{release.name}` ({release.about}), namespace"
         f" `{release.namespace}`{cluster}.\n"
@@ -140,7 +141,7 @@ def _build_header(release: Release, rendered: Rendered) -> str:
 
 def format_mark(rendered: Rendered) -> str:
     """Return the text in the header of each file that marks it as rendered."""
-    return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
+    return f"Written by `rayhelm render {Path(rendered.plan.resolved.file).name}`"
 
 
 def list_paths(rendered: Rendered) -> set[str]:
@@ -159,7 +160,7 @@ def build_manifests(rendered: Rendered) -> dict[str, str]:
         + render(each.chart, each.name, each.namespace, select_changed(each.values), kube_version=each.kubernetes)
         for each in rendered.releases
     }
-    if rendered.argocd and (section := rendered.loaded.fleet.gitops):
+    if rendered.argocd and (section := rendered.plan.declared.gitops):
         text = render(ARGOCD, rendered.plan.fleet, section.namespace, select_changed(rendered.argocd))
         texts[f"manifests/{VALUES_FILE}"] = header + text
     return texts

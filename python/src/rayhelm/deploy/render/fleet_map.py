@@ -4,12 +4,12 @@ Nodes with the same content are drawn once. The text needs no font file and no n
 light or dark scheme.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from rayhelm.planner.gpu_map import MappedGpu, MappedNode, map_pool
-from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.gpu_map import MappedNode, ModelPart, map_pool
+from rayhelm.planner.plan import ModelPlan, NodeGroup, Plan
 
 __all__ = ["draw_fleet_map"]
 
@@ -24,6 +24,8 @@ _TOP = 92
 """Height of the title and of the key of the bars, pixels."""
 _LETTERS = 14
 """Characters below a bar."""
+
+Parts = tuple[ModelPart, ...]
 
 
 @dataclass(frozen=True)
@@ -112,21 +114,31 @@ def _draw_pool(name: str, plan: Plan, styles: dict[str, str], y: int) -> _Pool:
     place = f" in cluster {use.cluster}" if len(clusters) > 1 else ""
     nodes: list[_Node] = []
     below = y + _HEAD
-    for alike in _group(map_pool(plan, name)):
+    for alike in _group(map_pool(plan, name), use.nodes):
         node = _draw_node(alike, styles, below)
         nodes.append(node)
         below = round(node.y + node.height) + 6
     return _Pool(y + 18, f"{name}{place}", f"{' · '.join(about)} · {round(use.used, 2):g} used", tuple(nodes))
 
 
-def _group(nodes: list[MappedNode]) -> list[list[MappedNode]]:
-    """Nodes with the same content, those with the most first."""
-    found: dict[tuple[object, ...], list[MappedNode]] = {}
-    for node in nodes:
-        node.gpus.sort(key=lambda gpu: (not gpu.parts, [part.model for part in gpu.parts]))
-        content = tuple(tuple(gpu.parts) for gpu in node.gpus)
-        found.setdefault((node.group, content), []).append(node)
-    return sorted(found.values(), key=lambda alike: alike[0].free == len(alike[0].gpus))
+def _group(nodes: Iterable[MappedNode], kinds: Sequence[NodeGroup]) -> list[list[MappedNode]]:
+    """Nodes with the same content: free ones last, others by kind and the names of their models."""
+    found: dict[MappedNode, list[MappedNode]] = {}
+    for each in nodes:
+        node = replace(each, gpus=tuple(sorted(each.gpus, key=_rank)))
+        found.setdefault(node, []).append(node)
+    return sorted(
+        found.values(),
+        key=lambda alike: (
+            not any(alike[0].gpus),
+            kinds.index(alike[0].group),
+            [_rank(parts) for parts in alike[0].gpus],
+        ),
+    )
+
+
+def _rank(parts: Parts) -> tuple[bool, list[str]]:
+    return not parts, [part.model for part in parts]
 
 
 def _draw_node(alike: list[MappedNode], styles: dict[str, str], y: int) -> _Node:
@@ -141,17 +153,17 @@ def _draw_node(alike: list[MappedNode], styles: dict[str, str], y: int) -> _Node
     return _Node(y, _LINE * lines + 4, f"{name}, {part}" if part else name, gpus)
 
 
-def _draw_gpu(gpu: MappedGpu, node: MappedNode, styles: dict[str, str], x: float, y: float) -> _Gpu:
-    labels = list(dict.fromkeys(part.model for part in gpu.parts))
+def _draw_gpu(parts: Parts, node: MappedNode, styles: dict[str, str], x: float, y: float) -> _Gpu:
+    labels = list(dict.fromkeys(part.model for part in parts))
     label = labels[0] if len(labels) == 1 else f"{len(labels)} models" if labels else "free"
     short = label if len(label) <= _LETTERS else f"{label[: _LETTERS - 1]}…"
-    return _Gpu(x, y, tuple(_list_segments(gpu, node, styles, x)), short, _tell(gpu, node))
+    return _Gpu(x, y, tuple(_list_segments(parts, node, styles, x)), short, _tell(parts, node))
 
 
-def _list_segments(gpu: MappedGpu, node: MappedNode, styles: dict[str, str], x: float) -> Iterator[_Segment]:
+def _list_segments(parts: Parts, node: MappedNode, styles: dict[str, str], x: float) -> Iterator[_Segment]:
     """Yield weights and KV cache of each model. Without known memory, its share."""
     width, memory = _CELL - _GAP, node.group.memory_gib
-    for part in gpu.parts:
+    for part in parts:
         if not memory:
             yield _Segment(x, part.share * width, styles[part.model])
             x += part.share * width
@@ -163,10 +175,10 @@ def _list_segments(gpu: MappedGpu, node: MappedNode, styles: dict[str, str], x: 
             x += size
 
 
-def _tell(gpu: MappedGpu, node: MappedNode) -> str:
+def _tell(parts: Parts, node: MappedNode) -> str:
     memory = node.group.memory_gib
     kind = f"{node.group.gpu}, {memory:.1f} GiB" if memory else node.group.gpu
-    if not gpu.parts:
+    if not parts:
         return f"{kind}: free"
-    parts = [f"{each.model} {each.weights_gib:.1f} GiB weights, {each.kv_gib:.1f} GiB KV cache" for each in gpu.parts]
-    return f"{kind}: {'; '.join(parts)}"
+    each = (f"{part.model} {part.weights_gib:.1f} GiB weights, {part.kv_gib:.1f} GiB KV cache" for part in parts)
+    return f"{kind}: {'; '.join(each)}"

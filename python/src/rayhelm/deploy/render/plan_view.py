@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from rayhelm.deploy.render.fleet_map import draw_fleet_map
+from rayhelm.planner.added_capacity import ChangedPlan
 from rayhelm.planner.plan import ModelPlan, Plan
 
 __all__ = ["Field", "build_plan_view"]
@@ -24,15 +25,20 @@ class Field:
 
 
 def build_plan_view(
-    now: Plan, then: Plan | None = None, fields: Sequence[Field] = (), changes: str = "", problems: Sequence[str] = ()
+    now: Plan,
+    changed: ChangedPlan | None = None,
+    fields: Sequence[Field] = (),
+    changes: str = "",
+    problems: Sequence[str] = (),
 ) -> str:
-    """Return the page. `then` is the plan with `changes`; `problems` say why there is none. Without `fields` it has no
-    form."""
+    """Return the page. `changed` is the plan with `changes`; `problems` say why there is none. Without `fields` it
+    has no form."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True)
     template = files("rayhelm").joinpath("data/templates/plan-view.html.j2").read_text(encoding="utf-8")
+    then = changed.plan if changed else None
     shown = then or now
     return environment.from_string(template).render(
         plan=shown,
@@ -41,7 +47,7 @@ def build_plan_view(
         prices=(_format_price(now.price_per_hour), _format_price(shown.price_per_hour)),
         changes=changes,
         problems=problems,
-        warnings=_list_new(shown.all_warnings, now.all_warnings) if then else now.all_warnings,
+        warnings=[*changed.added, *_list_new(shown.all_warnings, now.all_warnings)] if changed else now.all_warnings,
         form=_group_by_part(fields),
     )
 
@@ -66,7 +72,8 @@ def _describe(model: ModelPlan) -> tuple[str, ...]:
         str(model.replicas),
         str(model.max_model_len),
         _format_interval(estimate.ttft_s, estimate.ttft_interval_s),
-        _format_interval(estimate.tpot_s, estimate.tpot_interval_s),
+        _format_interval(estimate.tpot_s, estimate.tpot_interval_s)
+        + (f" with {estimate.tpot_concurrency} in flight" if estimate.tpot_concurrency else ""),
         _format_price(model.price_per_hour),
     )
 

@@ -13,7 +13,6 @@ from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.facts.closed import Closed
 from rayhelm.fleet.check_tenants import RELEASES
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.planner.plan import GatewayPlan, Plan
 
 __all__ = ["Release", "build_releases"]
@@ -38,23 +37,19 @@ class Release:
     """Version of Kubernetes, in the form of `helm template --kube-version`."""
 
 
-def build_releases(
-    fleet: Fleet,
-    plan: Plan,
-    values: FleetValues,
-) -> tuple[Release, ...]:
+def build_releases(plan: Plan, values: FleetValues) -> tuple[Release, ...]:
     """Build the releases, in the order of their installation."""
     return (
-        *_build_platforms(fleet, values.platforms),
-        *_build_tenants(fleet, plan, values.tenants),
-        *_build_services(fleet, plan, values.services),
-        *_build_gateways(fleet, plan, values.gateways),
+        *_build_platforms(plan, values.platforms),
+        *_build_tenants(plan, values.tenants),
+        *_build_services(plan, values.services),
+        *_build_gateways(plan, values.gateways),
     )
 
 
-def _build_platforms(fleet: Fleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
+def _build_platforms(plan: Plan, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
     for cluster, each in values.items():
-        pools = [name for name, pool in fleet.pools.items() if pool.cluster == cluster]
+        pools = [name for name, pool in plan.declared.pools.items() if pool.cluster == cluster]
         yield Release(
             chart="platform",
             name=PLATFORM,
@@ -62,12 +57,12 @@ def _build_platforms(fleet: Fleet, values: Mapping[str, PlatformValues]) -> Iter
             cluster=cluster,
             values=each,
             about=f"pools {', '.join(pools)}",
-            file=f"platform/{_find_folder(cluster, fleet)}{PLATFORM}.yaml",
-            kubernetes=_find_kubernetes(cluster, fleet),
+            file=f"platform/{_find_folder(cluster, plan)}{PLATFORM}.yaml",
+            kubernetes=_find_kubernetes(cluster, plan),
         )
 
 
-def _build_tenants(fleet: Fleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:
+def _build_tenants(plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:
     for (cluster, tenant), each in values.items():
         owned = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
         yield Release(
@@ -77,12 +72,12 @@ def _build_tenants(fleet: Fleet, plan: Plan, values: Mapping[tuple[str, str], Te
             cluster=cluster,
             values=each,
             about=f"owns {', '.join(owned)}",
-            file=f"tenant/{_find_folder(cluster, fleet)}{tenant}.yaml",
-            kubernetes=_find_kubernetes(cluster, fleet),
+            file=f"tenant/{_find_folder(cluster, plan)}{tenant}.yaml",
+            kubernetes=_find_kubernetes(cluster, plan),
         )
 
 
-def _build_services(fleet: Fleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
+def _build_services(plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
     for service, each in values.items():
         planned = plan.services[service]
         yield Release(
@@ -93,11 +88,11 @@ def _build_services(fleet: Fleet, plan: Plan, values: Mapping[str, RayServiceVal
             values=each,
             about=", ".join(planned.models),
             file=f"ray-service/{service}.yaml",
-            kubernetes=_find_kubernetes(planned.cluster, fleet),
+            kubernetes=_find_kubernetes(planned.cluster, plan),
         )
 
 
-def _build_gateways(fleet: Fleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
+def _build_gateways(plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
     for cluster, each in values.items():
         planned = plan.gateways[cluster]
         yield Release(
@@ -107,8 +102,8 @@ def _build_gateways(fleet: Fleet, plan: Plan, values: Mapping[str, GatewayValues
             cluster=cluster,
             values=each,
             about=_describe_gateway(planned),
-            file=f"gateway/{_find_folder(cluster, fleet)}{RELEASE}.yaml",
-            kubernetes=_find_kubernetes(cluster, fleet),
+            file=f"gateway/{_find_folder(cluster, plan)}{RELEASE}.yaml",
+            kubernetes=_find_kubernetes(cluster, plan),
         )
 
 
@@ -117,9 +112,9 @@ def _describe_gateway(planned: GatewayPlan) -> str:
     return f"{serves}; forwards {', '.join(planned.forwarded)}" if planned.forwarded else serves
 
 
-def _find_folder(cluster: str, fleet: Fleet) -> str:
-    return f"{cluster}/" if len(fleet.clusters) > 1 else ""
+def _find_folder(cluster: str, plan: Plan) -> str:
+    return f"{cluster}/" if len(plan.declared.clusters) > 1 else ""
 
 
-def _find_kubernetes(cluster: str, fleet: Fleet) -> str:
-    return f"{fleet.clusters[cluster].kubernetes}.0"
+def _find_kubernetes(cluster: str, plan: Plan) -> str:
+    return f"{plan.declared.clusters[cluster].kubernetes}.0"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rayhelm.deploy.render.argocd import CHART
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
+from rayhelm.planner.plan import Plan
 
 __all__ = ["find_repository_problems"]
 
@@ -16,10 +17,10 @@ _URL = re.compile(
 )
 
 
-def find_repository_problems(loaded: LoadedFleet, folder: Path) -> Iterator[Problem]:
+def find_repository_problems(plan: Plan, folder: Path) -> Iterator[Problem]:
     """Yield paths of `gitops` that do not exist in the work tree of `folder`. Nothing is known of a folder outside of a
     work tree, or in one of another repository."""
-    section = loaded.fleet.gitops
+    section = plan.declared.gitops
     root = _find_root(folder) if section else None
     if not section or not root or _normalize(section.repository.url) not in _list_remotes(root):
         return
@@ -30,7 +31,7 @@ def find_repository_problems(loaded: LoadedFleet, folder: Path) -> Iterator[Prob
             f"it is `{section.repository.path}`, and the files are written to `{place}` of that repository, so no "
             "Application finds its values"
         )
-        yield loaded.document.problem(("gitops", "repository", "path"), message, Fix("", place))
+        yield problem_at(("gitops", "repository", "path"), message, Fix("", place))
     charts = section.charts
     is_here = (
         charts.path and not charts.version and _normalize(charts.url or section.repository.url) in _list_remotes(root)
@@ -38,7 +39,7 @@ def find_repository_problems(loaded: LoadedFleet, folder: Path) -> Iterator[Prob
     if is_here and not (root / charts.path / CHART / "Chart.yaml").is_file():
         message = f"folder `{charts.path}` of that repository has no chart `{CHART}`, so no Application finds its chart"
         fix = Fix(command=f'cp -r "$(rayhelm charts)" {root / charts.path}')
-        yield loaded.document.problem(("gitops", "charts", "path"), message, fix)
+        yield problem_at(("gitops", "charts", "path"), message, fix)
 
 
 def _find_root(folder: Path) -> Path | None:

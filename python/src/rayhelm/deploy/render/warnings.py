@@ -4,20 +4,22 @@
 write them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from rayhelm.deploy.values.gateway.limits import Timeouts
+from rayhelm.deploy.compose.origin import Origins
+from rayhelm.deploy.compose.planned_values import get_value
+from rayhelm.deploy.compose.release_names import GATEWAY
 from rayhelm.deploy.values.ray_service.serve import Serve
-from rayhelm.errors import Fix, Problem
+from rayhelm.errors import Fix, Problem, Rewrite
 from rayhelm.facts.versions import PinnedImage, versions
 from rayhelm.fleet.ingress_annotations import build_nginx_ingress
 from rayhelm.fleet.labels import FleetImage
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import is_downloaded
-from rayhelm.fleet.yaml_nodes import Path
+from rayhelm.fleet.yaml_nodes import Path, dotted_whole
 from rayhelm.planner.plan import ModelPlan, Plan
 
 __all__ = [
@@ -52,57 +54,66 @@ class OpenImage:
         }
 
 
-def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
-    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway."""
-    images = find_open_images(plan, loaded)
+def list_warnings(plan: Plan, locate: Callable[[Problem], Problem]) -> tuple[str, ...]:
+    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway.
+    `locate` adds the line of the fleet file."""
+    images = find_open_images(plan)
     problems = (
-        *find_assumed_storage(plan, loaded),
-        *find_single_node_claims(plan, loaded),
-        *find_open_gateways(plan, loaded),
-        *find_short_timeouts(plan, loaded),
+        *find_assumed_storage(plan),
+        *find_single_node_claims(plan),
+        *find_open_gateways(plan),
+        *find_short_timeouts(plan),
     )
-    return (*([_table(images)] if images else []), *map(str, problems))
+    return (*([_table(images)] if images else []), *(str(locate(problem)) for problem in problems))
 
 
-def find_open_images(plan: Plan, loaded: LoadedFleet) -> tuple[OpenImage, ...]:
+def find_open_images(plan: Plan) -> tuple[OpenImage, ...]:
     """The images of all releases that have no digest."""
-    return tuple(dict.fromkeys([*_ray_images(plan, loaded), *_gateway_images(plan, loaded)]))
+    return tuple(dict.fromkeys([*_ray_images(plan), *_gateway_images(plan)]))
 
 
-def _ray_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+def _ray_images(plan: Plan) -> Iterator[OpenImage]:
     """Images of head and workers: those of the fleet file, else the default one."""
-    fleet, file = loaded.fleet, loaded.document.file
-    for cluster in dict.fromkeys(service.cluster for service in plan.services.values()):
-        declared: FleetImage | PinnedImage = fleet.clusters[cluster].image or versions().images["ray"]
+    for name, service in plan.services.items():
+        origins = Origins("ray-service", name, service.cluster, plan)
+        declared: FleetImage | PinnedImage = plan.declared.clusters[service.cluster].image or versions().images["ray"]
         if not declared.digest:
-            key = f"clusters.{cluster}.image.digest"
-            yield OpenImage(declared.repository, declared.tag or "", file, key)
-    for pool in dict.fromkeys(pool for model in plan.models.values() for pool in model.pool.split("+")):
-        image = fleet.pools[pool].image if pool in fleet.pools else None
-        if image and not image.digest:
-            yield OpenImage(image.repository, image.tag or "", file, f"pools.{pool}.image.digest")
+            yield _build_open(declared.repository, declared.tag, origins.find_setting("image.digest"), plan)
+        for group, worker in service.workers.items():
+            image = plan.declared.pools[worker.pool].image if worker.pool else None
+            if image and not image.digest:
+                path = origins.find_setting(f"workerGroups.{group}.image")
+                yield _build_open(image.repository, image.tag, path, plan)
 
 
-def _gateway_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+def _gateway_images(plan: Plan) -> Iterator[OpenImage]:
     """The fleet file names the image of a gateway by an override of its chart's values."""
     image = versions().images["haproxy"]
     if image.digest:
         return
     for cluster in plan.gateways:
-        declared = loaded.fleet.clusters[cluster].gateway.values.get("image")
+        declared = plan.declared.clusters[cluster].gateway.values.get("image")
         named = declared if isinstance(declared, dict) else {}
         if not named.get("digest"):
-            repository, tag = named.get("repository", image.repository), named.get("tag", image.tag)
-            key = f"clusters.{cluster}.gateway.values.image.digest"
-            yield OpenImage(repository, tag, loaded.document.file, key)
+            path = _gateway_origins(cluster, plan).find_setting("image")
+            yield _build_open(named.get("repository", image.repository), named.get("tag", image.tag), path, plan)
 
 
-def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def _build_open(repository: str, tag: str | None, path: Path, plan: Plan) -> OpenImage:
+    """`path`: where the fleet file has the image."""
+    return OpenImage(repository, tag or "", plan.resolved.file, dotted_whole((*path, "digest")))
+
+
+def _gateway_origins(cluster: str, plan: Plan) -> Origins:
+    return Origins(GATEWAY, GATEWAY, cluster, plan)
+
+
+def find_assumed_storage(plan: Plan) -> Iterator[Problem]:
     """Yield each cluster whose default storage class has to offer ReadWriteMany, which no one stated."""
-    for name, cluster in loaded.fleet.clusters.items():
+    for name, cluster in plan.declared.clusters.items():
         if cluster.weights.storage_class or cluster.weights.access_mode:
             continue
-        services = _list_spread_claims(name, plan, loaded)
+        services = _list_spread_claims(name, plan)
         if not services:
             continue
         named = " and ".join(f"`{service}`" for service in services)
@@ -112,18 +123,19 @@ def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
             " The workers would wait for the volume"
         )
         path: Path = ("clusters", name)
-        declared = _read(loaded, (*path, "weights"))
-        fix = Fix("weights", {**declared, "storageClass": "shared-nvme"}, "with your name: kubectl get storageclass")
-        states = Fix("weights", {**declared, "accessMode": "ReadWriteMany"}, "if the default class has this mode")
-        yield loaded.document.problem(path, message, fix, alternatives=[states])
+        named_class = _extend((*path, "weights"), {"storageClass": "shared-nvme"})
+        fix = Fix("weights", rewrite=named_class, why="with your name: kubectl get storageclass")
+        stated_mode = _extend((*path, "weights"), {"accessMode": "ReadWriteMany"})
+        states = Fix("weights", rewrite=stated_mode, why="if the default class has this mode")
+        yield problem_at(path, message, fix, alternatives=[states])
 
 
-def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_single_node_claims(plan: Plan) -> Iterator[Problem]:
     """Yield each cluster that pins ReadWriteOnce, although pods on several nodes mount the claim of a service."""
-    for name, cluster in loaded.fleet.clusters.items():
+    for name, cluster in plan.declared.clusters.items():
         if cluster.weights.access_mode != "ReadWriteOnce":
             continue
-        services = _list_spread_claims(name, plan, loaded)
+        services = _list_spread_claims(name, plan)
         if not services:
             continue
         named = " and ".join(f"`{service}`" for service in services)
@@ -133,11 +145,11 @@ def find_single_node_claims(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem
         )
         shared = {"storageClass": "shared-nvme", "accessMode": "ReadWriteMany"}
         path: Path = ("clusters", name)
-        fix = Fix("weights", {**_read(loaded, (*path, "weights")), **shared}, "with your name of the class")
-        yield loaded.document.problem(path, message, fix)
+        fix = Fix("weights", rewrite=_extend((*path, "weights"), shared), why="with your name of the class")
+        yield problem_at(path, message, fix)
 
 
-def _list_spread_claims(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[str]:
+def _list_spread_claims(cluster: str, plan: Plan) -> list[str]:
     """List the services with a claim of their own for downloaded weights, which pods on several nodes can mount."""
     return [
         service
@@ -146,68 +158,74 @@ def _list_spread_claims(cluster: str, plan: Plan, loaded: LoadedFleet) -> list[s
         and planned.claim
         and planned.claim.needs_several_nodes
         and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
-        and not _has_own_claim(service, loaded)
+        and not _has_own_claim(service, plan)
     ]
 
 
-def _has_own_claim(service: str, loaded: LoadedFleet) -> bool:
+def _has_own_claim(service: str, plan: Plan) -> bool:
     """Return whether an override of the service names an existing claim."""
-    declared = loaded.fleet.services.get(service)
+    declared = plan.declared.services.get(service)
     weights = declared.values.get("weights") if declared else None
     claim = weights.get("claim") if isinstance(weights, dict) else None
     return isinstance(claim, dict) and bool(claim.get("existingClaim"))
 
 
-def find_open_gateways(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
+def find_open_gateways(plan: Plan) -> tuple[Problem, ...]:
     """Gateways that only pods of their cluster can reach."""
-    return tuple(_find_open_gateways(plan, loaded))
+    return tuple(_find_open_gateways(plan))
 
 
-def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def _find_open_gateways(plan: Plan) -> Iterator[Problem]:
     for cluster, gateway in plan.gateways.items():
-        if loaded.fleet.clusters[cluster].gateway.host:
+        if plan.declared.clusters[cluster].gateway.host:
             continue
         path: Path = ("clusters", cluster, "gateway")
-        declared = _read(loaded, path)
+        clients = plan.declared.clusters[cluster].gateway.allowed_clients
         exposed = {
-            **declared,
             "host": "ai.example.com",
             "ingress": build_nginx_ingress(),
-            "allowedClients": list(dict.fromkeys([*declared.get("allowedClients", ()), "ingress-nginx"])),
+            "allowedClients": list(dict.fromkeys([*clients, "ingress-nginx"])),
         }
         message = (
             f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress, no HTTPRoute and no TLS, so only"
             f" pods of the cluster reach it, at {gateway.url}. No change is needed if all clients are in the cluster"
         )
-        fix = Fix("", exposed, "or `httpRoute` for the Gateway API, or `tls`; with your names")
-        yield loaded.document.problem(path, message, fix)
+        fix = Fix(rewrite=_extend(path, exposed), why="or `httpRoute` for the Gateway API, or `tls`; with your names")
+        yield problem_at(path, message, fix)
 
 
-def find_short_timeouts(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_short_timeouts(plan: Plan) -> Iterator[Problem]:
     """Yield each service and gateway that gives up before a model that scaled to zero is loaded."""
     zero = [model for model in plan.models.values() if not model.min_replicas]
+    if not zero:
+        return
+    from rayhelm.deploy.values.gateway.limits import Timeouts
+
     for service in dict.fromkeys(model.service for model in zero):
         slowest = max((model for model in zero if model.service == service), key=lambda model: model.scaling.load_s)
-        path: Path = ("services", service, "values", "serve", "requestTimeoutSeconds")
-        seconds = _read_number(loaded, path, Serve().request_timeout_seconds)
+        declared = plan.declared.services.get(service)
+        written = declared.values if declared else {}
+        seconds = _read_number(written, ("serve", "requestTimeoutSeconds"), Serve().request_timeout_seconds)
         if slowest.scaling.load_s >= seconds:
             enough = _add_margin(slowest.scaling.load_s)
-            fix = Fix("/" + ".".join(map(str, path)), enough)
-            yield loaded.document.problem(("models", slowest.model), _describe_wait(slowest, "Serve", seconds), fix)
+            origins = Origins("ray-service", service, slowest.cluster, plan)
+            fix = Fix("/" + dotted_whole(origins.find_setting("serve.requestTimeoutSeconds")), enough)
+            yield problem_at(slowest.path, _describe_wait(slowest, "Serve", seconds), fix)
     for cluster in plan.gateways:
         here = [model for model in zero if model.cluster == cluster]
         if not here:
             continue
         slowest = max(here, key=lambda model: model.scaling.load_s)
-        path = ("clusters", cluster, "gateway", "values")
-        seconds = _read_number(loaded, (*path, "timeouts", "serverSeconds"), Timeouts().server_seconds)
+        path = _gateway_origins(cluster, plan).values_path
+        written = plan.declared.clusters[cluster].gateway.values
+        seconds = _read_number(written, ("timeouts", "serverSeconds"), Timeouts().server_seconds)
         if slowest.scaling.load_s >= seconds:
             # Above that of Serve, so that clients get Serve's own error. A pod that stops waits as long.
             enough = _add_margin(slowest.scaling.load_s) + 60
-            given = {**_read(loaded, path), "timeouts": {"serverSeconds": enough}, "drain": {"seconds": enough}}
-            fix = Fix("/" + ".".join(map(str, path)), given)
+            longer = _extend(path, {"timeouts": {"serverSeconds": enough}, "drain": {"seconds": enough}})
+            fix = Fix("/" + dotted_whole(path), rewrite=longer)
             message = _describe_wait(slowest, f"the gateway of cluster `{cluster}`", seconds)
-            yield loaded.document.problem(("models", slowest.model), message, fix)
+            yield problem_at(slowest.path, message, fix)
 
 
 def _describe_wait(model: ModelPlan, who: str, seconds: float) -> str:
@@ -222,19 +240,14 @@ def _add_margin(seconds: float) -> int:
     return ceil(1.5 * seconds / 60) * 60
 
 
-def _read_number(loaded: LoadedFleet, path: Path, default: float) -> float:
-    try:
-        found = loaded.document.value(path)
-    except (KeyError, TypeError):
-        return default
+def _read_number(values: Mapping[str, Any], key: tuple[str, ...], default: float) -> float:
+    found = get_value(values, key)
     return float(found) if isinstance(found, int | float) else default
 
 
-def _read(loaded: LoadedFleet, path: Path) -> dict[str, Any]:
-    try:
-        return dict(loaded.document.value(path))
-    except (KeyError, TypeError):
-        return {}
+def _extend(place: Path, more: Mapping[str, Any]) -> Rewrite:
+    """Keep what the fleet file has at a place, and set further keys."""
+    return Rewrite(place, lambda written: {**(written or {}), **more})
 
 
 def _table(images: Sequence[OpenImage]) -> str:

@@ -16,12 +16,14 @@ def select_changed(values: Closed, usual: Closed | None = None) -> dict[str, Any
     from the type's default: a peer is empty, but the chart's Prometheus peer is not."""
     plain = values.model_dump(by_alias=True, mode="json")
     found: dict[str, Any] = {}
-    for (name, field), key in zip(type(values).model_fields.items(), plain, strict=True):
+    extra = values.model_extra or {}
+    own = (key for key in plain if key not in extra)
+    for (name, field), key in zip(type(values).model_fields.items(), own, strict=True):
         value, default = getattr(values, name), field.get_default(call_default_factory=True)
         there = getattr(usual, name) if usual else default
         if value != default or value != there:
             found[key] = _find_difference(value, there, plain[key])
-    return found
+    return found | {key: plain[key] for key in extra}
 
 
 def _find_difference(value: object, there: object, plain: Any) -> Any:

@@ -75,7 +75,6 @@ DECISIONS = Row(
             title="Replicas and bounds",
             description="What the policy asks for, what Serve wants within the bounds, and what is healthy. Dashed: "
             "the bounds of the autoscaling. Desired above target means that the upper bound limits the service.",
-            thresholds=informational(),
             width=16,
             height=9,
             is_stepped=True,
@@ -107,7 +106,6 @@ DECISIONS = Row(
             title="Requests per replica",
             description="Requests per wanted replica as the autoscaler sees them, averaged over its look-back "
             "period. Dashed: its target.",
-            thresholds=informational(),
             lines=(
                 line(scaling.requests_per_replica, DEPLOYMENT),
                 line(scaling.target_requests_per_replica, f"target {DEPLOYMENT}", is_planned=True),
@@ -117,7 +115,6 @@ DECISIONS = Row(
             title="Needed replicas",
             description="Requests divided by the target per replica: the input of Ray's own rule, before its "
             "delays. Above the target replicas for long: the delays are too long or replicas are missing.",
-            thresholds=informational(),
             lines=(
                 line(scaling.needed_replicas, f"needed {DEPLOYMENT}"),
                 line(scaling.target_replicas, f"target {DEPLOYMENT}"),
@@ -126,7 +123,6 @@ DECISIONS = Row(
         TimeSeries(
             title="Requests",
             description="HTTP requests per second, and the rate for which the plan was made as a dashed line.",
-            thresholds=informational(),
             lines=(
                 line(traffic.request_rate, "{{rayhelm_dev_service}}"),
                 line(recorded.planned_request_rate, "plan {{model_name}}", is_planned=True),
@@ -179,7 +175,6 @@ COLD_STARTS = Row(
             title="Ray nodes",
             description="Active nodes of the Ray clusters by type, and nodes that start. No data without "
             "Ray's autoscaler.",
-            thresholds=informational(),
             no_value="no autoscaler",
             width=12,
             height=7,

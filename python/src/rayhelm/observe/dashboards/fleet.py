@@ -160,13 +160,11 @@ SERVICES = Row(
         TimeSeries(
             title="Requests by service",
             description="HTTP requests per second at the Serve proxies of each service.",
-            thresholds=informational(),
             lines=(line(traffic.request_rate, SERVICE),),
         ),
         TimeSeries(
             title="Tokens by model",
             description="Generated tokens per second of each model.",
-            thresholds=informational(),
             lines=(line(traffic.generated_token_rate, MODEL),),
         ),
         TimeSeries(
@@ -234,7 +232,6 @@ COSTS = Row(
         TimeSeries(
             title="Cost per hour",
             description="Cost of the running replicas of each model, idle ones included. Dashed: the cost of the plan.",
-            thresholds=informational(),
             is_stacked=True,
             no_value=NO_RULES,
             lines=(
@@ -248,7 +245,6 @@ COSTS = Row(
             "divide the same cost: do not add them. Dashed: the plan at its load.",
             minimum=None,
             is_logarithmic=True,  # a start has cost and hardly any tokens
-            thresholds=informational(),
             no_value=NO_RULES,
             lines=(
                 line(recorded.cost_per_million_generated_tokens, f"generated {MODEL}"),
@@ -260,7 +256,6 @@ COSTS = Row(
             title="Idle cost per hour",
             description="Cost of GPUs without a replica, and of replicas without a request in flight. It is the price "
             "of short waiting times, or of too many replicas.",
-            thresholds=informational(),
             no_value=NO_RULES,
             lines=(line(recorded.idle_service_cost_per_hour, SERVICE),),
             runbook="GpuIdle",
@@ -275,7 +270,6 @@ GPUS = Row(
             title="GPUs allocated and used",
             description="GPU resources of the nodes, those that pods request, and those that Ray gave to replicas. "
             "Allocated above used for long: workers wait for replicas.",
-            thresholds=informational(),
             is_stepped=True,
             no_value="no GPU",
             lines=(
@@ -288,7 +282,6 @@ GPUS = Row(
         TimeSeries(
             title="Utilization by node",
             description="Utilization of the busiest GPU of each node, from the vendors' exporters.",
-            thresholds=informational(),
             maximum=1,
             no_value="no GPU exporter",
             lines=(line(gpu.utilization, "{{node}}", by=("node",)),),

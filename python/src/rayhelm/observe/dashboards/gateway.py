@@ -87,7 +87,6 @@ REQUESTS = Row(
         TimeSeries(
             title="Responses by class",
             description="Responses to clients per second by class of the status. 4xx includes refusals of the gateway.",
-            thresholds=informational(),
             is_stacked=True,
             lines=(line(gateway.response_rate, "{{code}}", by=("code",)),),
             runbook="AvailabilityBudgetBurnsFast",
@@ -95,14 +94,12 @@ REQUESTS = Row(
         TimeSeries(
             title="Requests by version",
             description="Forwarded requests per second by model and version.",
-            thresholds=informational(),
             lines=(line(gateway.version_request_rate, VERSION),),
         ),
         TimeSeries(
             title="Share of versions",
             description="Share of each version in the requests of its model. It follows the weights, except for "
             "tenants with pinned versions.",
-            thresholds=informational(),
             maximum=1,
             lines=(line(gateway.version_share, VERSION),),
         ),
@@ -136,7 +133,6 @@ TENANTS = Row(
         TimeSeries(
             title="Requests by tenant",
             description="Requests per second of each tenant that the gateway forwarded and a server answered.",
-            thresholds=informational(),
             no_value=NO_TENANTS,
             lines=(line(tenants.request_rate, TENANT, by=BY_TENANT),),
         ),
@@ -153,7 +149,6 @@ TENANTS = Row(
             title="Generated tokens by tenant",
             description="Generated tokens per second of each tenant, with those of streams that the client left. "
             f"{COUNTED}",
-            thresholds=informational(),
             is_stacked=True,
             no_value=NO_TOKENS,
             lines=(line(tenants.generated_token_rate, TENANT, by=BY_TENANT, scope=SERVICES),),
@@ -162,7 +157,6 @@ TENANTS = Row(
             title="Prompt tokens by tenant",
             description="Prompt tokens per second of each tenant, with those from the prefix cache and those of "
             f"embeddings. {COUNTED}",
-            thresholds=informational(),
             is_stacked=True,
             no_value=NO_TOKENS,
             lines=(line(tenants.prompt_token_rate, TENANT, by=BY_TENANT, scope=SERVICES),),
@@ -186,7 +180,6 @@ TENANTS = Row(
             description="Cost per hour of each tenant: the cost of a model by the shares of its tenants in the tokens "
             "of the last hour, a prompt token as a quarter of a generated one. It needs the rules of chart platform "
             f"and a price. {COUNTED}",
-            thresholds=informational(),
             is_stacked=True,
             no_value="no price, no rules of chart platform, or no tokens by tenant",
             lines=(line(recorded.cost_per_hour_by_tenant, TENANT, by=BY_TENANT, scope=SERVICES),),
@@ -302,7 +295,6 @@ OTHERS = Row(
             title="Requests to remote gateways",
             description="Requests per second that gateways of other clusters answered, because no endpoint of this "
             "cluster was available, above `spillAbove`, or because this cluster does not serve the model.",
-            thresholds=informational(),
             width=6,
             no_value="no remote gateway",
             lines=(line(gateway.remote_response_rate, REMOTE),),

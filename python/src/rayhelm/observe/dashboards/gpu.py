@@ -80,7 +80,6 @@ WORK = Row(
             title="Utilization",
             description="Share of time in which the GPU worked; of NVIDIA, in which any kernel ran. It says nothing "
             "about how many cores a kernel uses.",
-            thresholds=informational(),
             maximum=1,
             lines=(line(gpu.utilization, GPU),),
         ),
@@ -88,20 +87,17 @@ WORK = Row(
             title="Tensor cores",
             description="Share of cycles in which the tensor cores worked. Low values during decoding are normal: "
             "it is limited by the bandwidth of the memory. Only NVIDIA's data center GPUs.",
-            thresholds=informational(),
             maximum=1,
             lines=(line(gpu.tensor_activity, GPU),),
         ),
         TimeSeries(
             title="Clock",
             description="Clock of the cores. It falls when the power limit or the temperature reduces it.",
-            thresholds=informational(),
             lines=(line(gpu.clock, GPU),),
         ),
         TimeSeries(
             title="Memory used",
             description="Used memory. vLLM reserves its share at the start, so this line is flat in normal operation.",
-            thresholds=informational(),
             lines=(line(gpu.memory_used, GPU),),
         ),
         TimeSeries(
@@ -129,7 +125,6 @@ POWER = Row(
         TimeSeries(
             title="Power by GPU",
             description="Power of each GPU. At its limit the clock is reduced.",
-            thresholds=informational(),
             lines=(line(gpu.power, GPU),),
         ),
         TimeSeries(
@@ -153,14 +148,12 @@ POWER = Row(
         TimeSeries(
             title="Energy, 1 h",
             description="Energy of each GPU in the last hour. 3.6 MJ are one kilowatt hour.",
-            thresholds=informational(),
             lines=(line(gpu.energy, GPU, window="1h"),),
         ),
         TimeSeries(
             title="NVLink",
             description="Growth per second of NVIDIA's counter of NVLink traffic over all lanes. Zero in a replica "
             "with tensor parallelism means that its GPUs talk over PCIe.",
-            thresholds=informational(),
             lines=(line(gpu.nvlink_rate, GPU),),
         ),
         TimeSeries(
@@ -199,7 +192,6 @@ ERRORS = Row(
             title="GPUs in Ray",
             description="GPUs of the Ray clusters that replicas use, and that are free. Free GPUs of a running "
             "worker are paid for and used by no replica.",
-            thresholds=informational(),
             is_stacked=True,
             is_stepped=True,
             lines=(line(ray_cluster.logical_gpus, "{{State}} {{rayhelm_dev_service}}"),),

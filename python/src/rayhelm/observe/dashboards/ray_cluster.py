@@ -83,7 +83,6 @@ NODES = Row(
             title="Memory by component",
             description="Memory of Ray's components over all nodes, without shared memory. It shows which of them "
             "grows.",
-            thresholds=informational(),
             lines=(line(ray_cluster.component_memory, "{{Component}}", by=("Component",)),),
         ),
         TimeSeries(
@@ -105,7 +104,6 @@ NODES = Row(
             title="Network by node",
             description="Bytes per second that each Ray node receives and sends. Pipeline parallelism and the load "
             "of weights use it.",
-            thresholds=informational(),
             lines=(
                 line(ray_cluster.network_receive_rate, f"in {POD}"),
                 line(ray_cluster.network_send_rate, f"out {POD}"),
@@ -115,7 +113,6 @@ NODES = Row(
             title="Nodes by type",
             description="Active nodes of the Ray clusters by type. It falls when a node is lost or scaled down. "
             "No data without Ray's autoscaler.",
-            thresholds=informational(),
             no_value="no autoscaler",
             is_stepped=True,
             lines=(line(ray_cluster.active_nodes, "{{node_type}} {{rayhelm_dev_service}}"),),
@@ -144,21 +141,18 @@ STORE = Row(
             title="Actors",
             description="Actors by state. Replicas, proxies and the controller are actors; many in PENDING_CREATION "
             "wait for resources.",
-            thresholds=informational(),
             is_stepped=True,
             lines=(line(ray_cluster.actors, "{{State}}", by=("State",)),),
         ),
         TimeSeries(
             title="Tasks",
             description="Tasks by state. A growing number in PENDING_NODE_ASSIGNMENT waits for resources.",
-            thresholds=informational(),
             is_stepped=True,
             lines=(line(ray_cluster.tasks, "{{State}}", by=("State",)),),
         ),
         TimeSeries(
             title="Placement groups",
             description="Placement groups by state. Each replica has one; a pending one waits for GPUs.",
-            thresholds=informational(),
             is_stepped=True,
             lines=(line(ray_cluster.placement_groups, "{{State}}", by=("State",)),),
             runbook="ScalingStuck",

@@ -151,7 +151,6 @@ TRAFFIC = Row(
             title="Requests by status",
             description="HTTP requests per second at the Serve proxies by status. 404 on an unknown path is not "
             "counted.",
-            thresholds=informational(),
             is_stacked=True,
             lines=(line(traffic.request_rate, "{{status_code}}", by=("status_code",)),),
         ),
@@ -159,7 +158,6 @@ TRAFFIC = Row(
             title="Tokens",
             description="Prompt tokens, those of them from a cache, and generated tokens per second. The dashed "
             "line is the plan's output of all running replicas.",
-            thresholds=informational(),
             lines=(
                 line(traffic.prompt_token_rate, f"prompt {MODEL}"),
                 line(traffic.cached_prompt_token_rate, f"cached {MODEL}"),
@@ -171,7 +169,6 @@ TRAFFIC = Row(
             title="Finish reasons",
             description="Finished requests per second by reason. `length`: the limit of tokens was reached. "
             "`abort`: the client left. `error`: the engine failed.",
-            thresholds=informational(),
             is_stacked=True,
             lines=(line(traffic.finished_request_rate, "{{finished_reason}}", by=("finished_reason",)),),
         ),
@@ -200,7 +197,6 @@ TRAFFIC = Row(
             title="Lengths",
             description="Quantiles of prompt and output lengths. The dashed lines are the lengths of the fleet "
             "file, for which the plan was made.",
-            thresholds=informational(),
             lines=(
                 line(traffic.prompt_length, f"prompt p50 {MODEL}", q=0.5),
                 line(traffic.prompt_length, f"prompt p95 {MODEL}", q=0.95),
@@ -231,7 +227,6 @@ QUEUES = Row(
             title="Running requests",
             description="Requests in the batches of the engines. The dashed line is the plan's concurrency of all "
             "running replicas.",
-            thresholds=informational(),
             lines=(
                 line(queues.running, f"running {MODEL}"),
                 line(recorded.planned_concurrency, f"plan {MODEL}", is_planned=True),
@@ -258,7 +253,6 @@ QUEUES = Row(
             title="Prefix cache",
             description="Share of looked-up tokens that the prefix cache had, and share of prompt tokens from any "
             "cache. A fall after a new replica is normal: its cache is empty.",
-            thresholds=informational(),
             maximum=1,
             lines=(
                 line(queues.prefix_cache_hit_ratio, f"hits {MODEL}"),
@@ -283,7 +277,6 @@ REPLICAS = Row(
             title="Replicas",
             description="Healthy replicas and the number that Serve wants. The dashed line is the plan's number at "
             "the planned load.",
-            thresholds=informational(),
             is_stepped=True,
             lines=(
                 line(scaling.healthy_replicas, f"healthy {DEPLOYMENT}"),
@@ -295,7 +288,6 @@ REPLICAS = Row(
         TimeSeries(
             title="Requests per replica",
             description="Requests in the replicas of each deployment, from Serve's own count.",
-            thresholds=informational(),
             lines=(line(queues.replica_requests, DEPLOYMENT),),
         ),
         StateTimeline(

@@ -31,6 +31,7 @@ __all__ = [
     "increase",
     "or_zero",
     "quantile",
+    "quantile_above_one",
     "quantile_of_rare",
     "rate",
     "ratio",
@@ -177,6 +178,20 @@ def _offset(text: str, window: str) -> str:
 def quantile(q: float, name: str, scope: Scope, window: str, *matchers: str, by: By) -> str:
     """A quantile of a histogram in its base unit. No data without observations in the window."""
     return _quantile(q, vector(name, scope, *matchers, suffix="_bucket", over="rate", window=window), name, scope, by)
+
+
+def quantile_above_one(q: float, name: str, scope: Scope, window: str, *matchers: str, by: By, amount: str) -> str:
+    """A quantile of the requests whose `amount`, another histogram of the same requests, is above one.
+
+    The others are observed as 0, so they are in every bucket. Counters of two scrapes can differ, so no bucket is below
+    0."""
+    buckets = vector(name, scope, *matchers, suffix="_bucket", over="rate", window=window)
+    every = aggregate("sum", _joined(buckets, name, scope, by), ("le", *by))
+    small = vector(amount, scope, *matchers, 'le="1.0"', suffix="_bucket", over="rate", window=window)
+    few = aggregate("sum", _joined(small, amount, scope, by), by)
+    none = f"0 * {_count(name, scope, window, matchers, by)}"
+    above = f"clamp_min({every} - on ({', '.join(by)}) group_left () ({few} or {none}), 0)"
+    return f"{in_base_unit(f'histogram_quantile({q}, {above})', load_metrics()[name])} >= 0"
 
 
 def quantile_of_rare(q: float, name: str, scope: Scope, window: str, *matchers: str, by: By) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "free_gpus",
     "full_gateways",
     "gateway_repeats",
+    "ignored_maps",
     "key_age",
     "limited_share",
     "lost_certificate_lifetime",
@@ -255,6 +256,14 @@ def outdated_certificate(scope: Scope) -> str:
 def key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
     """Time since a pod of the gateway has read all API keys."""
     return f"time() - {blocks.gauge('rayhelm_gateway_keys_read_timestamp_seconds', scope, by=by)}"
+
+
+@query(unit="state", idle="value")
+def ignored_maps(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
+    """1 for a pod of the gateway that keeps its last limits and weights: the new are invalid, or for others."""
+    names = ("rayhelm_gateway_maps_refused", "rayhelm_gateway_maps_for_other_pods")
+    refused, other = (blocks.gauge(name, scope, by=by) for name in names)
+    return f"({refused} > 0 or {other})"
 
 
 @query(unit="seconds", idle="no data", first=True)

@@ -25,6 +25,8 @@ __all__ = [
 E2E, TTFT = "ray_vllm_e2e_request_latency_seconds", "ray_vllm_time_to_first_token_seconds"
 TPOT, ITL = "ray_vllm_request_time_per_output_token_seconds", "ray_vllm_inter_token_latency_seconds"
 
+OUTPUT = "ray_vllm_request_generation_tokens"
+
 
 @query(unit="seconds", idle="no data")
 def time_to_first_token(scope: Scope, window: str = WINDOW, by: By = MODEL, q: float = 0.95) -> str:
@@ -35,8 +37,8 @@ def time_to_first_token(scope: Scope, window: str = WINDOW, by: By = MODEL, q: f
 @query(unit="seconds", idle="no data")
 def time_per_output_token(scope: Scope, window: str = WINDOW, by: By = MODEL, q: float = 0.95) -> str:
     """Quantile over requests of the mean time per output token (TPOT) after the first. Values below 10 ms are not
-    resolved."""
-    return blocks.quantile(q, TPOT, scope, window, by=by)
+    resolved. Requests of one token or none are left out: vLLM counts them as 0 s."""
+    return blocks.quantile_above_one(q, TPOT, scope, window, by=by, amount=OUTPUT)
 
 
 @query(unit="seconds", idle="no data")

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rayhelm.observe.queries import blocks
 from rayhelm.observe.queries.labels import GATEWAY, GATEWAY_LABEL, MODEL, SERVICE, SERVICE_LABEL
-from rayhelm.observe.queries.latency import TPOT, TTFT
+from rayhelm.observe.queries.latency import OUTPUT, TPOT, TTFT
 from rayhelm.observe.queries.registry import query
 from rayhelm.observe.queries.scope import Scope
 
@@ -36,8 +36,10 @@ WINDOW = "5m"
 
 @query(unit="requests", idle="no data", first=True)
 def latency_requests(scope: Scope, slo: Latency = "ttft") -> str:
-    """Requests of the last 5 minutes that the histogram of an objective counted."""
-    return blocks.increase(HISTOGRAMS[slo], scope, WINDOW, by=MODEL, suffix="_count", zero=False)
+    """Requests of the last 5 minutes that the histogram of an objective counted. The time per output token leaves out
+    those of one token or none, which vLLM counts as 0 s."""
+    counted = blocks.increase(HISTOGRAMS[slo], scope, WINDOW, by=MODEL, suffix="_count", zero=False)
+    return _without_short(counted, scope) if slo == "tpot" else counted
 
 
 @query(unit="requests", idle="no data", first=True)
@@ -46,7 +48,14 @@ def requests_in_time(scope: Scope, slo: Latency = "ttft") -> str:
     counted = blocks.increase(HISTOGRAMS[slo], scope, WINDOW, by=(*MODEL, "le"), suffix="_bucket", zero=False)
     boundary = blocks.vector("rayhelm:slo_boundary", scope, f'slo="{slo}"')
     chosen = f"{counted} and on (cluster, namespace, {SERVICE_LABEL}, model_name, le) {boundary}"
-    return blocks.aggregate("sum", chosen, MODEL)
+    within = blocks.aggregate("sum", chosen, MODEL)
+    return _without_short(within, scope) if slo == "tpot" else within
+
+
+def _without_short(counted: str, scope: Scope) -> str:
+    """Without responses of one token, embeddings and scores. Two counters of one engine can be a scrape apart."""
+    short = blocks.increase(OUTPUT, scope, WINDOW, 'le="1.0"', by=MODEL, suffix="_bucket", zero=False)
+    return f"clamp_min(({counted}) - (({short}) or 0 * ({counted})), 0)"
 
 
 @query(unit="requests", idle="no data", first=True)

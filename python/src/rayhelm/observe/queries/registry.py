@@ -25,6 +25,7 @@ SUBJECTS = (
     "conditions",
     "objectives",
     "model_cost",
+    "versions",
 )
 """Modules with queries."""
 

@@ -26,7 +26,7 @@ def build_rule_files(rendered: Rendered) -> dict[str, str]:
         {"url": "http://prometheus:9090", "rules": "ConfigMap", "runbookUrl": "https://git.example.com/docs/runbooks"},
         "with your URLs",
     )
-    path = ("clusters", next(iter(rendered.loaded.fleet.clusters)))
+    path = ("clusters", next(iter(rendered.plan.declared.clusters)))
     raise FleetError(rendered.loaded.document.problem(path, "`prometheus.rules` is None, so there are no rules", fix))
 
 
@@ -41,11 +41,11 @@ def _files(rendered: Rendered) -> Iterator[tuple[str, str]]:
 
     from rayhelm.deploy.charts.helm import Loader, render
 
-    fleet = rendered.loaded.fleet
+    fleet = rendered.plan.declared
     for release in rendered.releases:
         if not isinstance(release.values, PlatformValues):
             continue
-        rules = build_prometheus_rules(release.cluster, rendered.plan, rendered.loaded.fleet, rendered.values)
+        rules = build_prometheus_rules(release.cluster, rendered.plan, rendered.values)
         if rules.kind == "None":
             continue
         values = release.values.model_copy(update={"prometheus_rules": rules.model_copy(update={"kind": "ConfigMap"})})

@@ -186,7 +186,7 @@ def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> It
     """Yield models planned for more requests than the limits of their tenants let through."""
     for model, spec in fleet.models.items():
         tenants = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
-        if not tenants or not spec.traffic or fleet.part_of(model):
+        if not tenants or not spec.traffic or models[model].written != model:
             continue
         load = spec.traffic.peak_rate * 60
         if load > (most := sum(tenant.requests_per_minute for tenant in tenants)):
@@ -194,7 +194,7 @@ def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> It
                 f"`{model}` is planned for {load:g} requests per minute, and the limits of its tenants"
                 f" (`requestsPerMinute`) add up to {most}"
             )
-        parts = [models[part] for part in fleet.parts_of(model)]
+        parts = [part for part in models.values() if part.written == model]
         load = ceil(sum((part.estimate.concurrency or 0) * part.serving_replicas for part in parts))
         if load > (most := sum(tenant.concurrency for tenant in tenants)):
             yield (

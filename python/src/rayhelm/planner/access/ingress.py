@@ -4,13 +4,12 @@ can scale to zero."""
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.plan import ModelPlan
 
-__all__ = ["REPLICAS_PER_WORKER", "check_reachable", "count_ingress_replicas", "count_ingress_workers"]
+__all__ = ["REPLICAS_PER_WORKER", "count_ingress_replicas", "count_ingress_workers", "find_unreachable"]
 
 REPLICAS_PER_WORKER = 3
 """Replicas of ingress deployments on one worker without GPUs. Each reserves one CPU."""
@@ -42,21 +41,16 @@ def count_ingress_workers(models: Sequence[ModelPlan]) -> tuple[int, int] | None
     return smallest, max(smallest, ceil(most / REPLICAS_PER_WORKER))
 
 
-def check_reachable(models: Mapping[str, ModelPlan], fleet: Fleet) -> None:
-    """Raise FleetError if a service could be without any replica: a worker accepts requests only while it has one, and
-    the head none."""
-    if problems := list(_find_unreachable(models, fleet)):
-        raise FleetError(problems)
-
-
-def _find_unreachable(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[Problem]:
+def find_unreachable(models: Mapping[str, ModelPlan]) -> Iterator[Problem]:
+    """Yield each model of a service that could be without any replica: a worker accepts requests only while it has one,
+    and the head none."""
     for service in dict.fromkeys(plan.service for plan in models.values()):
         members = [plan for plan in models.values() if plan.service == service]
         if any(plan.min_replicas or count_ingress_replicas(plan)[1] for plan in members):
             continue
         for plan in members:
             yield problem_at(
-                ("models", fleet.part_of(plan.model) or plan.model, "replicas"),
+                (*plan.path, "replicas"),
                 f"`min` is 0, and `{plan.model}` is an application of its own: without a replica no worker of service"
                 f" `{service}` accepts requests, so none would start it again",
                 Fix("", {"min": 1, "max": plan.max_replicas}, "or a `service` with a model that vLLM serves"),

@@ -6,6 +6,7 @@ from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.tenants import Service
+from rayhelm.planner.access.data_paths import choose_data_path
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
@@ -89,6 +90,7 @@ def _plan_service(
     # Worker groups are in the order of the fleet file, and models in that of their placement.
     order = list(fleet.models)
     models = sorted(members, key=lambda plan: order.index(plan.model))
+    path, path_reason = choose_data_path(name, declared.data_path, models, fleet)
     pools = dict.fromkeys(pool for pool, _ in devices)
     used = sum(count_service_gpus(name, inventories[pool]) for pool in pools)
     return ServicePlan(
@@ -101,6 +103,8 @@ def _plan_service(
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
+        data_path=path,
+        data_path_reason=path_reason,
         workers=plan_workers(models, fleet, facts),
         claim=plan_claim(name, models, upgrade, fleet),
     )

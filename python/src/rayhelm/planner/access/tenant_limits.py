@@ -1,15 +1,15 @@
 """GPU limits of tenants, and parts of GPUs that stay unused."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from rayhelm.errors import Fix, FleetError
+from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.access.services import count_service_gpus
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import Plan
 
-__all__ = ["check_tenant_limits", "warn_idle_shares"]
+__all__ = ["find_exceeded_limits", "warn_idle_shares"]
 
 
 def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
@@ -17,15 +17,17 @@ def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
     for inventory in inventories:
         for service, left in inventory.idle_shares.items():
             verb = "are" if left > 1 else "is"
+            cost = (
+                "" if inventory.price is None else f" ({left * inventory.price:.2f} USD/h, in the prices of its models)"
+            )
             yield (
                 f"pool `{inventory.name}`: {left:g} GPU{'s' if left > 1 else ''} allocated to service `{service}`"
-                f" {verb} unused. Only models of this service can use the rest of its GPUs"
+                f" {verb} unused{cost}. Only models of this service can use the rest of its GPUs"
             )
 
 
-def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], fleet: Fleet) -> None:
-    """Raise FleetError if services use more GPUs than their tenant may. Whole GPUs count, as in the ResourceQuota."""
-    problems = []
+def find_exceeded_limits(plan: Plan, inventories: Mapping[str, PoolInventory], fleet: Fleet) -> Iterator[Problem]:
+    """Yield each tenant whose services use more GPUs than it may. Whole GPUs count, as in the ResourceQuota."""
     for name, tenant in fleet.tenants.items():
         services = [service for service, declared in fleet.services.items() if declared.tenant == name]
         used = sum(count_service_gpus(service, inventory) for service in services for inventory in inventories.values())
@@ -34,13 +36,9 @@ def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], fleet
         parts = ", ".join(
             f"{model.model} {model.gpus:g}" for model in plan.models.values() if model.service in services
         )
-        problems.append(
-            problem_at(
-                ("tenants", name, "gpus"),
-                f"the services of tenant `{name}` use {used} GPU{'s' if used != 1 else ''} ({parts}), and its limit"
-                f" is {tenant.gpus:g}",
-                Fix(value=used),
-            )
+        yield problem_at(
+            ("tenants", name, "gpus"),
+            f"the services of tenant `{name}` use {used} GPU{'s' if used != 1 else ''} ({parts}), and its limit"
+            f" is {tenant.gpus:g}",
+            Fix(value=used),
         )
-    if problems:
-        raise FleetError(problems)

@@ -41,11 +41,18 @@ def explain_prefixes(chosen: Candidate) -> Iterator[Reason]:
         f" other tokens of each request share a cache of {result.tokens:,} tokens, which evicts the oldest block (Che's"
         " approximation)"
     )
-    roles = chosen.capacity.roles
-    replicas, kind = (roles.prefill.replicas, "prefill ") if roles else (chosen.replicas, "")
-    if replicas > 1 and (divided := estimate_prefix_hits(chosen.model_spec, result.tokens, replicas)):
-        because += f". Routing by prefix divides them over {replicas} {kind}replicas: {divided:.0%}, not counted"
-        numbers["divided_hits"] = round(divided, 3)
+    roles, undivided = chosen.capacity.roles, chosen.capacity.undivided_hits
+    if undivided is not None and hits > undivided:
+        because += (
+            f". A replica that gets all prefixes has {undivided:.0%}; routing by prefix divides them over"
+            f" {chosen.model_spec.replicas(chosen.capacity.needed)} replicas, and the plan counts that"
+        )
+        numbers["undivided_hits"] = round(undivided, 3)
+    elif roles and roles.prefill.replicas > 1:
+        replicas = roles.prefill.replicas
+        if divided := estimate_prefix_hits(chosen.model_spec, result.tokens, replicas):
+            because += f". Routing by prefix divides them over {replicas} prefill replicas: {divided:.0%}, not counted"
+            numbers["divided_hits"] = round(divided, 3)
     yield Reason(decision="prefix_hits", chosen=f"{hits:.0%}", because=because, numbers=numbers)
 
 

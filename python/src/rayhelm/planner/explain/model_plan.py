@@ -7,7 +7,7 @@ from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.models import STABLE, Replicas
 from rayhelm.fleet.names import derive_kubernetes_name
-from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings
+from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings, warn_slow_growth
 from rayhelm.planner.explain.prefill_decode import plan_roles
 from rayhelm.planner.explain.reasons import choose_routing, explain_choice
 from rayhelm.planner.memory.accounting import MemoryResult
@@ -17,7 +17,7 @@ from rayhelm.planner.placement.autoscaling import choose_autoscaling, choose_tar
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.cost import compute_token_price
-from rayhelm.planner.placement.inventory import HostInventory
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import AdapterPlan, Estimate, ModelPlan, StagePlan
 from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.coefficients import load_coefficients
@@ -28,7 +28,6 @@ __all__ = ["build_model_plan"]
 
 def build_model_plan(
     choice: Choice,
-    hosts: tuple[HostInventory, ...],
     read_gib_per_s: float | None = None,
     aliases: tuple[str, ...] = (),
 ) -> ModelPlan:
@@ -38,10 +37,12 @@ def build_model_plan(
     model_spec, split = chosen.model_spec, chosen.split
     spec, hour, slots = model_spec.declared, chosen.price_per_hour, model_spec.adapters
     low, high = _find_bounds(chosen)
+    hosts = _list_hosts(chosen)
     target, stages = choose_target(chosen), _build_stages(chosen, hosts)
     scaling = choose_autoscaling(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=model_spec.name,
+        written=model_spec.written,
         served_as=spec.served_as.model if spec.served_as else model_spec.name,
         version=(spec.served_as.version if spec.served_as else None) or STABLE,
         application=derive_kubernetes_name(spec.served_as.model if spec.served_as else model_spec.name),
@@ -52,7 +53,7 @@ def build_model_plan(
         task=spec.task,
         cluster=split.inventory.pool.cluster,
         pool=split.inventory.name,
-        hosts=() if split.inventory.is_uniform else tuple(host.name for host in hosts),
+        hosts=hosts,
         gpu=split.gpu_name,
         tensor_parallel_size=split.shape.tp,
         pipeline_parallel_size=split.shape.pp,
@@ -90,6 +91,7 @@ def build_model_plan(
         adapter_rank=slots.rank if slots else 0,
         adapter_gib=_compute_adapter_gib(model_spec.model, slots.rank) if slots else 0.0,
         engine=_collect_engine_arguments(chosen),
+        checkpoint_gib=_count_published_gib(model_spec),
         kv_cache_tokens=chosen.memory.tokens * split.shape.dp if chosen.memory else None,
         tight=chosen.tight,
         estimate=_estimate(chosen),
@@ -97,9 +99,13 @@ def build_model_plan(
         price_per_million_output_tokens=_compute_price_of_tokens(chosen),
         pinned=_list_pinned(chosen),
         reasons=(*explain_choice(choice), *explain_autoscaling(chosen, stages, scaling, (low, high), read_gib_per_s)),
-        warnings=tuple(list_warnings(chosen)),
+        warnings=(*list_warnings(chosen), *warn_slow_growth(chosen, low, scaling.load_s)),
         unknown=tuple(list_unknown(chosen)),
     )
+
+
+def _count_published_gib(model_spec: ResolvedModelSpec) -> float | None:
+    return round(count_weights(model_spec.published).bytes / 2**30, 2) if model_spec.published else None
 
 
 def _compute_adapter_gib(model: Checkpoint, rank: int) -> float:
@@ -120,10 +126,16 @@ def _find_bounds(chosen: Candidate) -> tuple[int, int]:
     return min((chosen.capacity.quiet or 1) + chosen.capacity.spare, chosen.replicas), chosen.replicas
 
 
-def _build_stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StagePlan, ...]:
+def _list_hosts(chosen: Candidate) -> tuple[str, ...]:
+    """Return the hosts of the first replica, in a pool with different hosts."""
+    inventory = chosen.split.inventory
+    return () if inventory.is_uniform else tuple(host.name for host in inventory.find_hosts_of(chosen.model_spec.name))
+
+
+def _build_stages(chosen: Candidate, hosts: tuple[str, ...]) -> tuple[StagePlan, ...]:
+    """Return the stages, with their hosts if each is on one of its own."""
     split, model = chosen.split, chosen.model_spec.model
-    is_named = not split.inventory.is_uniform and len(hosts) == split.shape.pp
-    names = [host.name for host in hosts] if is_named else [""] * split.shape.pp
+    names = hosts if len(hosts) == split.shape.pp else ("",) * split.shape.pp
     if chosen.memory is None:
         weights_gib_per_gpu = round(count_weights(model).bytes / 2**30 / split.shape.gpu_count, 2)
         layers = split_layers(model.layers, split.shape.pp)
@@ -174,6 +186,7 @@ def _estimate(chosen: Candidate) -> Estimate:
         tpot_interval_s=_round_interval(capacity.tpot) if capacity.tpot else None,
         basis=capacity.basis,
         concurrency=_round(capacity.load_concurrency, 2),
+        tpot_concurrency=capacity.concurrency if capacity.tpot and not capacity.load_concurrency else None,
         tokens_per_second=_round(tokens, 1),
         error=f"Error of the model: TTFT {errors['ttft']}; TPOT {errors['tpot']}"
         if chosen.model_spec.generates

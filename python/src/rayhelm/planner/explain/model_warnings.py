@@ -11,19 +11,21 @@ from rayhelm.planner.memory.offloaded_cache import count_offloaded_bytes
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["list_unknown", "list_warnings"]
+__all__ = ["list_unknown", "list_warnings", "warn_slow_growth"]
 
 _BUILDS = {
     "vllm-unofficial": "only community builds of vLLM run on it",
     "none": "no build of vLLM is known to run on it",
 }
+SLOW_LOAD_S = 900.0
+"""Load time above which a fleet that grew smaller cannot follow a morning's load."""
 _MEMORY_PINS = ("dtype", "quantization")
 """Engine arguments that change the size of weights or cache. The estimate uses the published checkpoint instead."""
 
 
 def list_warnings(chosen: Candidate) -> Iterator[str]:
     model_spec, capacity, spec = chosen.model_spec, chosen.capacity, chosen.model_spec.declared
-    if not (spec.pools and spec.served_as):  # reported for the first of its `pools`
+    if model_spec.name == model_spec.written:  # reported for the first of its `pools`
         yield from _list_source_warnings(spec, model_spec.generates)
     if chosen.tight:
         lever = "Lower `context` or use a larger GPU" if chosen.share == 1 else "Raise `gpuFraction`"
@@ -82,6 +84,16 @@ def _compare_names(spec: ModelSpec) -> Iterator[str]:
         )
 
 
+def warn_slow_growth(chosen: Candidate, fewest: int, load_s: float) -> Iterator[str]:
+    """Yield that a load which comes back after a quiet time is served late. `fewest`: replicas that always run."""
+    planned = chosen.replicas
+    if fewest < planned and load_s > SLOW_LOAD_S and not chosen.capacity.roles:
+        yield (
+            f"a new replica serves after {load_s / 60:.0f} minutes, and a quiet time leaves {fewest} of {planned}: a"
+            f" load that returns waits so long. Set `replicas.min` to what it needs, up to {planned}"
+        )
+
+
 def list_unknown(chosen: Candidate) -> Iterator[str]:
     model_spec, gpus = chosen.model_spec, list(dict.fromkeys(chosen.split.gpus))
     for figure in dict.fromkeys(figure for gpu in gpus for figure in list_missing_figures(gpu)):
@@ -103,9 +115,12 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
             " model of this size"
         )
     for key in _MEMORY_PINS:
-        if key in model_spec.declared.engine:
+        if key in model_spec.declared.engine and not (key == "quantization" and model_spec.published):
             yield f"memory with the pinned `{key}`: the estimate uses the published checkpoint"
     yield from _list_uncounted_memory(chosen)
+    encoder = model_spec.model.encoder
+    if encoder and encoder.kind == "audio" and encoder.cross_attention and not model_spec.has_own_engine:
+        yield "speed of the audio encoder: one input of 30 s per request, at an assumed part of the nominal rate"
     if model_spec.adapters:
         yield "speed with adapters: their matrices are multiplied beside those of the model"
         if not chosen.eager:

@@ -31,9 +31,9 @@ def _add_for_all(one: Shortage, shortages: Sequence[Shortage]) -> Problem:
     same = [each for each in shortages if each.candidate.split.inventory is pool]
     if len(same) == 1 or not isinstance(fix, Fix) or fix.path != f"/pools.{pool.name}.nodes":
         return one.problem
-    gpus = sum(each.replicas * each.candidate.split.shape.gpu_count * each.candidate.share for each in same)
+    gpus = sum(each.candidate.gpus for each in same) - (pool.gpu_count - pool.used)
     most = max(_count_nodes(each.candidate, each.replicas) for each in same)
-    nodes = max(most, ceil(gpus / find_largest_host(pool)))
+    nodes = max(most, ceil(gpus * pool.node_count / pool.gpu_count - 1e-9))
     why = f"{nodes} more nodes in pool `{pool.name}`, for {len(same)} models"
     return replace(one.problem, fix=replace(fix, value=pool.node_count + nodes, why=why))
 

@@ -33,9 +33,9 @@ def explain_moves(
         text = _describe(name, others, first, candidates)
         before = first.get(name)
         if before:
-            choices[name] = replace(before, candidate=now, runner_up=before.candidate, cramped=(), moved=text)
+            choices[name] = replace(before, candidate=now, runner_up=before.candidate, cramped=None, moved=text)
         else:
-            choices[name] = Choice(now, None, "", (), moved=text)
+            choices[name] = Choice(now, None, "", None, moved=text)
     return choices
 
 
@@ -82,7 +82,7 @@ def _compare(before: Sequence[Candidate], after: Sequence[Candidate | None]) -> 
         if new < old:
             return f"more of them {what}"
     old, new = (sum(each.price_per_hour or 0.0 for each in group) for group in (before, now))
-    if new < old:
+    if new < old and all(each.price_per_hour is not None for each in (*before, *now)):
         return f"{new:.2f} USD/h for all of them, in place of {old:.2f}"
     old, new = (sum(each.split.memory_gib * each.gpus for each in group) for group in (before, now))
     return "fewer GPUs are held, because models of one service share them" if new >= old else "less GPU memory is used"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from rayhelm.fleet.models import Replicas
+from rayhelm.facts.tensors import count_weights
+from rayhelm.fleet.models import ModelSpec, Replicas
 from rayhelm.fleet.names import derive_kubernetes_name
 from rayhelm.planner.explain.load_reasons import (
     explain_burst,
@@ -17,18 +18,12 @@ from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.model_spec import LoadShare, ResolvedModelSpec
 from rayhelm.planner.placement.pool_network import PoolNetwork
+from rayhelm.planner.placement.prefix_cache import PREFIX_PAYS_FROM, is_prefix_routed
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
 from rayhelm.planner.speed.assumptions import load_assumptions
 
 __all__ = ["choose_routing", "explain_choice"]
-
-PREFIX_PAYS_FROM = 0.2
-"""Part of the prompt, 0 to 1: with less shared prefix, routing by prefix costs more balance than it saves prefill."""
-
-
-_ALL_PREFIXES = 0.9
-"""Part of the requests that find their prefix on any replica from which routing by prefix saves too little."""
 
 
 def explain_choice(choice: Choice) -> tuple[Reason, ...]:
@@ -38,6 +33,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         *_explain_architecture(chosen),
         _explain_pool(choice),
         *_explain_network(choice),
+        *_explain_quantization(chosen),
         *_explain_sharing(chosen),
         *_explain_memory(chosen),
         *_explain_adapters(chosen),
@@ -75,19 +71,23 @@ def _explain_architecture(chosen: Candidate) -> Iterator[Reason]:
         yield Reason(decision="architecture", chosen=model.id, because=because)
 
 
+def _explain_quantization(chosen: Candidate) -> Iterator[Reason]:
+    """Yield what vLLM makes of a checkpoint of 16 bits when it loads it."""
+    published, quantization = chosen.model_spec.published, chosen.model_spec.model.quantization
+    if published and quantization:
+        read, held = (count_weights(each).bytes / 2**30 for each in (published, chosen.model_spec.model))
+        because = f"pinned in the fleet file: vLLM reads {read:.1f} GiB and quantizes them to {held:.1f} GiB"
+        yield Reason(decision="quantization", chosen=quantization.method, because=because)
+
+
 def choose_routing(chosen: Candidate) -> str:
     """Return the prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
     if roles := chosen.capacity.roles:
         most = roles.prefill.replicas
-    pays = chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and not _holds_all_prefixes(chosen)
-    return "prefix-affinity" if chosen.model_spec.task.has_shared_prefix and pays and most > 1 else "least-loaded"
-
-
-def _holds_all_prefixes(chosen: Candidate) -> bool:
-    hits = chosen.capacity.prefix_hits
-    return hits is not None and hits >= _ALL_PREFIXES
+    is_routed = is_prefix_routed(chosen.model_spec, chosen.capacity.undivided_hits)
+    return "prefix-affinity" if is_routed and most > 1 else "least-loaded"
 
 
 def _explain_pool(choice: Choice) -> Reason:
@@ -103,10 +103,9 @@ def _explain_pool(choice: Choice) -> Reason:
         because = "the model fits in no other pool or split"
     else:
         because = f"{choice.advantage}; second choice: {_format_shape(other)} on pool `{other.split.inventory.name}`"
-    if choice.cramped:
+    if higher := choice.cramped:
         because += (
-            f"; {_format_shape(choice.cramped[0])} on pool `{choice.cramped[0].split.inventory.name}` ranks higher,"
-            " but too few GPUs are free"
+            f"; {_format_shape(higher)} on pool `{higher.split.inventory.name}` ranks higher, but too few GPUs are free"
         )
     numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
     if chosen.price_per_hour is not None:
@@ -262,6 +261,8 @@ def _explain_context(chosen: Candidate) -> Reason:
         because = "set in the fleet file"
     elif chosen.context == model.max_context:
         because = "the longest context of the model; it fits"
+    elif chosen.context == model.usual_context:
+        because = f"the context that vLLM takes by default; `context` of up to {model.max_context} is accepted"
     else:
         because = (
             f"the longest context that fits; {model.max_context} tokens, the model's maximum, need more KV cache than"
@@ -282,6 +283,8 @@ def _explain_sequences(chosen: Candidate) -> Reason:
         because = "a small value: the memory of this engine or GPU is not known"
     elif chosen.max_num_seqs == SEQUENCES[0]:
         because = "stated, because vLLM uses another default if the importing process has no GPU"
+    elif chosen.max_num_seqs > SEQUENCES[0]:
+        because = f"{SEQUENCES[0]} would limit each replica, and the load would need more replicas"
     else:
         each = (
             "each sequence needs a block of the cache for CUDA graphs"
@@ -315,7 +318,7 @@ def _explain_replicas(chosen: Candidate) -> Reason:
     else:
         share = load_assumptions().replica_utilization
         because = (
-            f"the load is {format_load(spec.traffic)} requests/s. A replica serves"
+            f"the load is {format_load(spec.traffic)} requests/s{_name_source(spec)}. A replica serves"
             f" {format_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight"
             f" (limited by {capacity.bound_by}), and is planned to {share:.0%} of that"
         )
@@ -338,7 +341,7 @@ def _explain_routing(chosen: Candidate) -> Reason:
         because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest{of_prefill}"
     elif not chosen.model_spec.task.has_shared_prefix:
         because = "requests of this task have no shared prefix"
-    elif _holds_all_prefixes(chosen):
+    elif shared >= PREFIX_PAYS_FROM and not is_prefix_routed(chosen.model_spec, chosen.capacity.undivided_hits):
         because = "the cache of each replica holds nearly all prefixes"
     elif shared >= PREFIX_PAYS_FROM:
         because = f"there is only one {'prefill ' if chosen.capacity.roles else ''}replica"
@@ -357,3 +360,10 @@ def _explain_price(chosen: Candidate) -> Iterator[Reason]:
         because=f"{chosen.gpus:.4g} GPU{'s' if chosen.gpus > 1 else ''}, {pool.price_source}",
         numbers={"usd_per_gpu_hour": pool.price} if pool.price is not None else {},
     )
+
+
+def _name_source(spec: ModelSpec) -> str:
+    """Return where a load that the fleet file does not have comes from; empty for one that it has."""
+    if spec.states_traffic or not spec.served_as:
+        return ""
+    return f", the part of `{spec.served_as.model}` that `servedAs.weight` sends"

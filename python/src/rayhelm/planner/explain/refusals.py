@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import floor
+from math import floor, inf
 
 from rayhelm.errors import Fix, Problem, Rewrite
 from rayhelm.facts import Catalog
-from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.models import Parallelism
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.explain.more_nodes import Shortage, add_nodes, find_largest_host
 from rayhelm.planner.explain.several_pools import advise_several_pools
+from rayhelm.planner.explain.sharing_fixes import list_larger_parts
 from rayhelm.planner.memory.fit import Fit, fit
-from rayhelm.planner.memory.fit_fixes import FitFix
+from rayhelm.planner.memory.fit_fixes import LEAST_CONTEXT, FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 from rayhelm.planner.memory.quantization import find_dtype_error
 from rayhelm.planner.placement.allocate import count_possible_replicas
@@ -20,6 +21,7 @@ from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
+from rayhelm.planner.placement.resolve import find_longest_context
 from rayhelm.planner.shape import ReplicaShape, write_parallelism
 
 __all__ = ["report_no_fit", "report_no_room"]
@@ -44,25 +46,26 @@ def report_no_fit(
     model_spec: ResolvedModelSpec,
     pools: Sequence[PoolInventory],
     rejected: Sequence[RejectedSplit],
-    fleet: Fleet,
     facts: Catalog,
 ) -> Problem:
     """Return the problem of a model that fits no pool, with the reason of each pool and what would fit."""
     path = _find_path(model_spec)
     if not rejected:
-        return _report_no_split(model_spec, pools, path, fleet)
+        return _report_no_split(model_spec, pools, path)
     if model_spec.separates_prefill:
         rejected = [each for each in rejected if not each.short_gib] or rejected
+    if model_spec.gpus_below < inf:
+        return problem_at(path, f"model `{model_spec.name}` needs more GPUs for a replica than `replicas.max` leaves")
     nearest = min(rejected, key=_measure_distance)
     reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _find_best_of_each_pool(rejected).items())
-    name = fleet.part_of(model_spec.name) or model_spec.name
+    name = model_spec.written
     where = "does not fit in one of its `pools`" if model_spec.declared.pools else "fits in no pool"
     message = f"model `{name}` ({model_spec.model.id}) {where}. {reasons}"
     first, *others = _list_split_fixes(model_spec, nearest.split, facts)
     return problem_at(path, message, first, alternatives=others)
 
 
-def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fleet: Fleet) -> Shortage:
+def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate]) -> Shortage:
     """Return the problem of a model that would fit, but has too few free GPUs left for its replicas."""
     best = max(
         found,
@@ -73,14 +76,14 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], fl
     replicas = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
     is_pinned = model_spec.declared.replicas is not None or (pin and pin.prefill)
     load = "" if is_pinned else " for the planned load"
-    name = fleet.part_of(model_spec.name) or model_spec.name
+    name = model_spec.written
     message = (
         f"model `{name}` needs {replicas} with {best.split.shape.gpu_count * best.share:g} {best.split.gpu_name}"
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
     first, *others = [*advise_several_pools(model_spec, found), *_list_capacity_fixes(model_spec, best, possible)]
-    problem = problem_at(("models", model_spec.name), message, first, alternatives=others)
+    problem = problem_at(model_spec.path, message, first, alternatives=others)
     return Shortage(problem, best, best.replicas - possible)
 
 
@@ -100,7 +103,7 @@ def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possibl
 
 def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: Catalog) -> list[Fix]:
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
-    root = f"/models.{model_spec.name}"
+    root = f"/models.{model_spec.written}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
     if model_spec.separates_prefill and find_transfer_error(model_spec, split):
         keys = {"tensor": split.shape.tp} if pin and pin.tensor else {}
@@ -120,8 +123,9 @@ def _list_split_fixes(model_spec: ResolvedModelSpec, split: ModelSplit, facts: C
         return [Fix(f"{root}.engine", {"gpu_memory_utilization": floor(seen * 90) / 100}, "or leave it out")]
     share = model_spec.declared.gpu_fraction or 1.0
     found = _order_fixes(_fit_share(share, model_spec, split, facts), split)
+    found = _lengthen_context(found, model_spec, split, share)
     if share == 1:
-        return [_convert(fix, split, model_spec) for fix in found]
+        return [*list_larger_parts(model_spec, split, facts), *(_convert(fix, split, model_spec) for fix in found)]
     # A part of a GPU is never split over several, so these fixes need the whole one.
     kept = [fix for fix in found if not _MORE_GPUS & fix.settings.keys()]
     fixes = [_convert(fix, split, model_spec) for fix in kept]
@@ -143,6 +147,23 @@ def _order_fixes(answer: Fit, split: ModelSplit) -> list[FitFix]:
     return sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
 
 
+def _lengthen_context(
+    fixes: Sequence[FitFix], model_spec: ResolvedModelSpec, split: ModelSplit, share: float
+) -> list[FitFix]:
+    """Return the fixes with the longest context that fits by any settings that the planner chooses itself."""
+    longest = find_longest_context(model_spec, split, share)
+    shorter = [int(str(context)) for fix in fixes if (context := fix.settings.get("max_model_len"))]
+    if longest is None or longest.config.cache is None:
+        return list(fixes)
+    if not LEAST_CONTEXT <= longest.config.context < model_spec.context:  # else it is not the memory that is missing
+        return list(fixes)
+    why = "the longest that fits"
+    if longest.config.eager and "enforce_eager" not in model_spec.declared.engine:
+        why += ", without CUDA graphs" + (f"; with them {shorter[0]}" if shorter else "")
+    found = FitFix(settings={"max_model_len": longest.config.context}, why=why)
+    return [found, *(fix for fix in fixes if "max_model_len" not in fix.settings)]
+
+
 def _fit_share(share: float, model_spec: ResolvedModelSpec, split: ModelSplit, facts: Catalog) -> Fit:
     """Return the memory of a split with this share of each GPU."""
     return fit(model_spec.model, split.gpus, split.shape, model_spec.settings_on(split.gpu, share), facts=facts)
@@ -156,7 +177,7 @@ def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str
     if split.shape.pp == 1 or find_transfer_error(model_spec, single):
         return
     without = Rewrite(
-        ("models", model_spec.name, "parallelism"),
+        (*model_spec.path, "parallelism"),
         lambda written: {key: value for key, value in written.items() if key not in ("pipeline", "layers")},
     )
     yield Fix(f"{root}.parallelism", why="without pipeline stages", rewrite=without)
@@ -164,7 +185,7 @@ def _remove_pipeline(model_spec: ResolvedModelSpec, split: ModelSplit, root: str
 
 def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec) -> Fix:
     """Return the settings of `fit` as a key of the fleet file; as a larger pool, if the pool lacks the GPUs."""
-    root = f"/models.{model_spec.name}"
+    root = f"/models.{model_spec.written}"
     gpu = found.settings.get("gpu")
     if gpu and model_spec.declared.pool is not None and split.inventory.is_uniform:
         return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
@@ -174,7 +195,8 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec) ->
         name = str(gpu).lower()
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
     if not found.settings:
-        return Fix(command="rayhelm catalog models", why=found.why)
+        kind = "gpus" if found.why.startswith("use a GPU of the catalog") else "models"
+        return Fix(command=f"rayhelm catalog {kind}", why=found.why)
     lacking, inventory = _describe_missing_gpus(found, split), split.inventory
     if lacking and inventory.is_uniform and not inventory.partitioning and not model_spec.declared.parallelism:
         nodes = _enough_nodes(found, split)
@@ -247,10 +269,10 @@ def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: s
 
 
 def _report_no_split(
-    model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], fleet: Fleet
+    model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...]
 ) -> Problem:
     """Return the problem of pins that need more GPUs or hosts than any pool has, so that no split was tried."""
-    name = fleet.part_of(model_spec.name) or model_spec.name
+    name = model_spec.written
     root, pin = f"/models.{name}", model_spec.declared.parallelism
     if not pools:
         key = "pools" if model_spec.declared.pools else "pool"
@@ -267,6 +289,9 @@ def _report_no_split(
         for pool in pools
     )
     message = f"model `{name}`: no pool has the hosts for {split}. {have}"
+    if pin and pin.data and all(_has_rest(pool, pin) for pool in pools):
+        ranks = f"{pin.data} data parallel ranks" + (f" of TP {pin.tensor}" if pin.tensor else "")
+        message = f"model `{name}`: {ranks} do not divide the GPUs of a host. {have}"
     return problem_at(path, message, _find_smaller_pin(model_spec, pools, root))
 
 
@@ -278,20 +303,33 @@ def _find_smaller_pin(model_spec: ResolvedModelSpec, pools: Sequence[PoolInvento
     if not pin or all(pool.partitioning for pool in pools):
         return Fix.removal(f"{root}.parallelism", free)
     if pin.data and pin.data > 1:
-        per_replica = most // (pin.tensor or 1)
-        if not 0 < per_replica < pin.data:
-            return Fix.removal(f"{root}.parallelism", free)
-        groups = pin.data // per_replica
-        if isinstance(model_spec.declared.replicas, int):
-            groups *= model_spec.declared.replicas
-        split = {"tensor": pin.tensor or 1} | ({"data": per_replica} if per_replica > 1 else {})
-        change = Rewrite(
-            ("models", model_spec.name), lambda written: {**written, "parallelism": split, "replicas": groups}
-        )
-        return Fix(root, why=f"a replica is on one host: {groups} of them have the ranks", rewrite=change)
+        return _find_dividing_ranks(model_spec, pin, most, root) or Fix.removal(f"{root}.parallelism", free)
     if pin.tensor and pin.tensor <= most and not pin.pipeline:
         return Fix.removal(f"{root}.parallelism", free)
     return Fix(f"{root}.parallelism", {"tensor": most}, f"or remove `parallelism`: {free}")
+
+
+def _has_rest(pool: PoolInventory, pin: Parallelism) -> bool:
+    """Return whether a host has the GPUs of all data parallel ranks, and others that they do not divide."""
+    there, needed = find_largest_host(pool), (pin.data or 1) * (pin.tensor or 1) * (count_pinned_stages(pin) or 1)
+    return pool.is_uniform and not pool.partitioning and 1 < needed <= there and there % needed != 0
+
+
+def _find_dividing_ranks(model_spec: ResolvedModelSpec, pin: Parallelism, most: int, root: str) -> Fix | None:
+    """Return data parallel ranks that divide the GPUs of a host: more than the pinned ones, or several replicas with as
+    many ranks together."""
+    wanted, room = pin.data or 1, most // (pin.tensor or 1)
+    sizes = [ranks for ranks in range(2, room + 1) if room % ranks == 0]
+    if larger := next((ranks for ranks in sizes if ranks > wanted), None):
+        return Fix(f"{root}.parallelism.data", larger, f"the next size that divides the {most} GPUs of a host")
+    if not room or room >= wanted:
+        return None
+    groups = -(-wanted // room)
+    if isinstance(model_spec.declared.replicas, int):
+        groups *= model_spec.declared.replicas
+    split = {"tensor": pin.tensor or 1} | ({"data": room} if room > 1 else {})
+    change = Rewrite(model_spec.path, lambda written: {**written, "parallelism": split, "replicas": groups})
+    return Fix(root, why=f"a replica is on one host: {groups} of them have the ranks", rewrite=change)
 
 
 def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
@@ -310,7 +348,7 @@ def _measure_distance(rejected: RejectedSplit) -> tuple[bool, float]:
 
 def _find_path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:
     if model_spec.declared.parallelism:
-        return ("models", model_spec.name, "parallelism")
+        return (*model_spec.path, "parallelism")
     if model_spec.declared.pools:
-        return ("models", model_spec.name, "pools")
-    return ("models", model_spec.name, "pool") if model_spec.declared.pool else ("models", model_spec.name)
+        return (*model_spec.path, "pools")
+    return (*model_spec.path, "pool") if model_spec.declared.pool else model_spec.path

@@ -11,6 +11,7 @@ from rayhelm.planner.explain.more_nodes import add_nodes
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Comparison
+from rayhelm.planner.placement.cost import compute_cost
 from rayhelm.planner.placement.load_shares import PoolRoom, count_replicas, find_room
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 
@@ -57,9 +58,10 @@ def _list_combinations(
         pools = tuple(room.candidate.split.inventory.name for room in chosen)
         counts, left = count_replicas(chosen)
         if not left and len({room.candidate.split.inventory.pool.cluster for room in chosen}) == 1:
-            prices = [room.candidate.split.price_per_hour or 0.0 for room in chosen]
-            price = sum(price * count for price, count in zip(prices, counts, strict=True))
-            yield (round(price, 6), pools), pools, counts
+            splits = [room.candidate.split for room in chosen]
+            costs = [compute_cost(each.price_per_hour, each.memory_gib, by_price=True) for each in splits]
+            cost = sum(cost * count for cost, count in zip(costs, counts, strict=True))
+            yield (round(cost, 6), pools), pools, counts
 
 
 def report_no_room_together(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], left: float) -> Problem:
@@ -75,7 +77,7 @@ def report_no_room_together(model_spec: ResolvedModelSpec, rooms: Sequence[PoolR
         f" them: {have}"
     )
     first, *others = _list_fixes(model_spec, rooms, left)
-    return problem_at(("models", model_spec.name, "pools"), message, first, alternatives=others)
+    return problem_at((*model_spec.path, "pools"), message, first, alternatives=others)
 
 
 def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom]) -> Problem:
@@ -88,7 +90,7 @@ def _report_full_pool(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom]) 
     if spare and possible:
         message += f". It has room for {possible} in all, and `slo.capacityAvailability` needs {spare} more as spare"
     more = add_nodes(full.candidate, 1 + spare - possible)
-    return problem_at(("models", model_spec.name, "pools"), message, without, alternatives=[more])
+    return problem_at((*model_spec.path, "pools"), message, without, alternatives=[more])
 
 
 def _describe_room(room: PoolRoom, pinned: bool) -> str:
@@ -109,9 +111,9 @@ def _list_fixes(model_spec: ResolvedModelSpec, rooms: Sequence[PoolRoom], left: 
     traffic, load = model_spec.declared.traffic, rooms[0].load
     if model_spec.declared.replicas is not None:
         if load - left >= len(rooms):
-            yield Fix(f"/models.{model_spec.name}.replicas", int(load - left), "the replicas that have room")
+            yield Fix(f"/models.{model_spec.written}.replicas", int(load - left), "the replicas that have room")
     elif traffic and load > left:
         rate = traffic.find_rate(load - left)
         step = 10 ** (floor(log10(rate)) - 2)
         rounded = float(f"{floor(rate / step) * step:.3g}")
-        yield Fix(f"/models.{model_spec.name}.traffic.requestsPerSecond", rounded, "the load that fits")
+        yield Fix(f"/models.{model_spec.written}.traffic.requestsPerSecond", rounded, "the load that fits")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts import load_catalog
@@ -14,11 +15,14 @@ __all__ = ["locate_model", "read_numbers"]
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?[a-z]?|awq|gptq|gguf|nvfp|mxfp|fp(?=\d)|bnb")
 
+_ALIKE = 0.6
+"""Similarity of a mistyped family to the right one."""
+
 
 def locate_model(problem: Problem, path: tuple[str | int, ...], spec: ModelSpec) -> Problem:
     """A problem of a name is one of the fleet file; one inside a config.json stays there.
 
-    A fix keeps version, size and quantization of the model: a plan of another one would buy other GPUs."""
+    A fix keeps family, version, size and quantization of the model: a plan of another one would buy other GPUs."""
     if problem.path:
         return problem
     wanted = spec.architecture or spec.source
@@ -29,7 +33,7 @@ def locate_model(problem: Problem, path: tuple[str | int, ...], spec: ModelSpec)
     near = _find_usable(
         [str(fix.value) for fix in fixes if fix.value is not None and not fix.why.startswith("an example")], spec.task
     )
-    same = [each for each in near if read_numbers(each) == read_numbers(wanted)]
+    same = [each for each in near if read_numbers(each) == read_numbers(wanted) and _is_of_family(each, wanted)]
     if others := [each for each in near if each not in same]:
         message += f". Similar names, of other models: {', '.join(others)}"
     kept = [Fix(value=each) for each in same] + [fix for fix in fixes if fix.value is None]
@@ -53,6 +57,15 @@ def _find_usable(names: Sequence[str], task: str) -> list[str]:
     facts = load_catalog()
     found = {facts.model(name).id: facts.model(name) for name in names}
     return [id for id, model in found.items() if task in model.tasks or get_task(task).is_any_model_allowed]
+
+
+def _is_of_family(name: str, wanted: str) -> bool:
+    """Return whether both names begin with the same word, as far as it is spelled right: `llama3:8b` is no Qwen3-8B."""
+    first, second = (
+        re.sub("[^a-z]", "", re.split(r"\d", text.rpartition("/")[2].lower().removeprefix("meta-"), maxsplit=1)[0])
+        for text in (name, wanted)
+    )
+    return SequenceMatcher(None, first, second).ratio() >= _ALIKE
 
 
 def read_numbers(name: str) -> list[str]:

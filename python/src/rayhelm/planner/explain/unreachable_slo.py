@@ -32,7 +32,7 @@ def report_unreachable_slo(missed: Sequence[Missed]) -> list[Problem]:
         message = _describe(slowest, candidate, name)
         for _, other in others:
             message += f"; in pool `{other.split.inventory.name}` {_write(_get_alone(other, name))}"
-        path = ("models", slowest.name, "slo", name)
+        path = (*slowest.path, "slo", name)
         problems.append(problem_at(path, message, _fix(candidate, name)))
     return problems
 
@@ -58,9 +58,15 @@ def _describe(model_spec: ResolvedModelSpec, best: Candidate, name: str) -> str:
     return (
         f"a {_MEANINGS[name]} of {_show(wanted or 0)} is not reached, even by one request alone on a replica. The best"
         f" split{within}, {split.shape} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
-        f" reaches {_write(_get_alone(best, name))} at the high end of its 90 % interval, with {lengths.prompt} input"
-        " tokens"
+        f" reaches {_write(_get_alone(best, name))} at the high end of its 90 % interval"
+        f"{_describe_middle(best, name)}, with {lengths.prompt} input tokens"
     )
+
+
+def _describe_middle(best: Candidate, name: str) -> str:
+    capacity = best.capacity
+    middle = capacity.alone_ttft_mid_s if name == "ttft" else capacity.alone_tpot_mid_s
+    return f", whose middle is {_write(middle)}" if middle else ""
 
 
 def _fix(best: Candidate, name: str) -> Fix:

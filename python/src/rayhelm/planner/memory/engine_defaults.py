@@ -1,6 +1,7 @@
 """Complete engine settings with vLLM's defaults, and check their ranges."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.engines import EngineConstants
@@ -35,9 +36,11 @@ def build_engine_config(
     constants: EngineConstants,
 ) -> EngineConfig:
     """Complete the settings with vLLM's defaults. `gpus`: one per stage."""
+    if settings.lacks_hybrid_cache:
+        constants = _without_hybrid_cache(constants)
     given = settings.utilization
     utilization = constants.gpu_memory_utilization if given is None else given
-    context = model.max_context if settings.context is None else settings.context
+    context = model.default_context if settings.context is None else settings.context
     seqs, tokens = settings.seqs, settings.tokens
     if seqs is None or tokens is None:
         seqs, tokens = _complete_batch(gpus, constants, context, seqs, tokens)
@@ -56,6 +59,11 @@ def build_engine_config(
         moe_backend=settings.moe_backend,
         adapters=settings.adapters,
     )
+
+
+@lru_cache
+def _without_hybrid_cache(constants: EngineConstants) -> EngineConstants:
+    return constants.model_copy(update={"hybrid_cache": False})
 
 
 def _complete_batch(

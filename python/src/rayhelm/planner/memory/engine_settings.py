@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rayhelm.planner.memory.adapter_slots import AdapterSlots
+from rayhelm.planner.memory.hybrid_cache import find_hybrid_cache_limit
 
 __all__ = ["EngineSettings", "read_settings"]
 
@@ -26,6 +27,8 @@ class EngineSettings:
     """Decode context parallel size: TP ranks over which the tokens of a request are spread."""
     moe_backend: str = "auto"
     """Kernel of fused experts; it decides how experts in MXFP4 are padded."""
+    lacks_hybrid_cache: bool = False
+    """Layers with a sliding window cache all tokens."""
     adapters: AdapterSlots | None = None
     """Slots of LoRA adapters, if the model has any."""
 
@@ -42,6 +45,7 @@ def read_settings(engine: Mapping[str, object]) -> EngineSettings:
         eager=bool(engine.get("enforce_eager")),
         dcp=_read_count(engine, "decode_context_parallel_size") or 1,
         moe_backend=str(engine.get("moe_backend") or "auto"),
+        lacks_hybrid_cache=bool(find_hybrid_cache_limit(engine)),
     )
 
 

@@ -15,12 +15,12 @@ from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evalua
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 from rayhelm.planner.shape import ReplicaShape
 
-__all__ = ["FitFix", "list_fixes", "list_split_fixes"]
+__all__ = ["LEAST_CONTEXT", "FitFix", "list_fixes", "list_split_fixes"]
 
 _QUANTIZED = re.compile(
     r"[-_.](fp8|awq|gptq|int[48]|w\d+a\d+|nvfp4|mxfp4|bnb|4bit|8bit|dynamic|block|quantized|marlin)(?=[-_.]|$)"
 )
-_LEAST_CONTEXT = 512
+LEAST_CONTEXT = 512
 """Tokens. A shorter context is not suggested: few models are useful with it."""
 _FEW_SEQUENCES = 16
 
@@ -72,7 +72,7 @@ def _format(value: bool | int | str | tuple[int, ...]) -> str:
 
 def _list_engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
     config = result.config
-    if config.cache and result.largest_context >= _LEAST_CONTEXT:
+    if config.cache and result.largest_context >= LEAST_CONTEXT:
         yield FitFix(settings={"max_model_len": result.largest_context}, why="the longest that fits")
     if config.cache and config.kv_cache_dtype == "auto" and _fits(replace(config, kv_cache_dtype="fp8")):
         yield FitFix(settings={"kv_cache_dtype": "fp8"}, why="half as many bytes of cache per token")

@@ -13,19 +13,17 @@ from itertools import accumulate
 from math import ceil
 from typing import Literal
 
-from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.model import Checkpoint
+from rayhelm.planner.memory.kv_cache_types import count_head_bytes, count_latent_bytes, resolve_kv_cache_dtype
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.memory.recurrent_state import count_state_bytes
 from rayhelm.planner.shape import ReplicaShape
 
-__all__ = ["KV_CACHE_DTYPES", "Group", "KvCache", "count_token_bytes", "lay_out_kv_cache"]
+__all__ = ["Group", "KvCache", "count_token_bytes", "lay_out_kv_cache"]
 
 Kind = Literal["full", "window", "cross", "recurrent"]
 
-KV_CACHE_DTYPES = {"auto": 2, "bfloat16": 2, "float16": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
-"""Bytes of an element by kv_cache_dtype. `auto` follows the checkpoint: `kv_bits` of its quantization, else 16 bits."""
 _LATENT_ALIGNMENT = 128
 """Tokens. Blocks of latent cache beside recurrent states are multiples of this."""
 _INDEXER_SCALE_BYTES = 4
@@ -103,12 +101,14 @@ def lay_out_kv_cache(
 
     Raises FleetError for an unknown `kv_cache_dtype`.
     """
-    width = _count_element_bytes(model, kv_cache_dtype)
+    dtype = resolve_kv_cache_dtype(model, kv_cache_dtype)
     if not model.causal or model.engine == "custom":
         return None
     members = _group_by_kind(model, engine)
     growing: list[Kind] = [kind for kind in members if kind != "recurrent"]
-    per_token = {kind: _count_token_bytes(model, tp, kind, width) for kind in growing}
+    per_token = {kind: _count_token_bytes(model, tp, kind, dtype) for kind in growing}
+    if kept := len(model.windowed_layers.intersection(members.get("full", ()))):
+        per_token["full"] = _average_token_bytes(model, tp, dtype, kept, len(members["full"]))
     state = count_state_bytes(model.recurrence, tp) if model.recurrence else 0
     block_size = _find_block_size(model, engine, per_token, state)
     page = max([state, *(block_size * each for each in per_token.values())])
@@ -129,19 +129,6 @@ def count_token_bytes(model: Checkpoint, shape: ReplicaShape, kv_cache_dtype: st
     return sum(cache.token_bytes(stage) for stage in range(shape.pp)) if cache else 0
 
 
-def _count_element_bytes(model: Checkpoint, kv_cache_dtype: str) -> int:
-    if kv_cache_dtype not in KV_CACHE_DTYPES:
-        raise FleetError(
-            Problem(
-                f"unknown kv_cache_dtype {kv_cache_dtype!r}",
-                fix=Fix("kv_cache_dtype", "auto", f"or {', '.join(list(KV_CACHE_DTYPES)[1:])}"),
-            )
-        )
-    if kv_cache_dtype == "auto" and model.quantization and model.quantization.kv_bits == 8:
-        return 1
-    return KV_CACHE_DTYPES[kv_cache_dtype]
-
-
 def _find_block_size(model: Checkpoint, engine: EngineConstants, per_token: dict[Kind, int], state: int) -> int:
     """Return the tokens of a block. Beside recurrent states it is enlarged until a block of attention holds one."""
     size = engine.latent_block_size if model.attention.mla else engine.block_size
@@ -156,24 +143,32 @@ def _enlarge_block(block_size: int, own_page: int, page: int) -> int:
     return block_size if page % own_page else block_size * (page // own_page)
 
 
-def _count_token_bytes(model: Checkpoint, tp: int, kind: Kind, width: int) -> int:
+def _count_token_bytes(model: Checkpoint, tp: int, kind: Kind, dtype: str) -> int:
     """Return bytes per token and layer on one GPU. Stated ones do not depend on kv_cache_dtype."""
     if model.stated and model.built and (built := model.built.find(tp)):
         return max(1, ceil(built.kv_per_token / model.layers))
     if model.stated:
         parts = model.layers * min(tp, model.attention.kv_heads)
         return max(1, ceil(model.stated.kv_per_token / parts))
-    return _count_elements_per_token(model, tp, kind) * width
+    return _count_cached_bytes(model, tp, kind, dtype)
 
 
-def _count_elements_per_token(model: Checkpoint, tp: int, kind: Kind) -> int:
-    """Return elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
+def _average_token_bytes(model: Checkpoint, tp: int, dtype: str, windowed: int, layers: int) -> int:
+    """Return bytes per token and layer where windowed layers keep all tokens: vLLM puts them into one group with the
+    others, each with pages of its own width."""
+    sizes = (_count_token_bytes(model, tp, kind, dtype) for kind in ("window", "full"))
+    return ceil(sum(size * count for size, count in zip(sizes, (windowed, layers - windowed), strict=True)) / layers)
+
+
+def _count_cached_bytes(model: Checkpoint, tp: int, kind: Kind, dtype: str) -> int:
+    """Return bytes per token and layer on one GPU. Every rank holds the whole latent of MLA."""
     attention = model.attention
     if mla := attention.mla:
-        return mla.kv_lora_rank + mla.qk_rope_head_dim
+        latent = mla.kv_lora_rank + mla.qk_rope_head_dim
+        return count_latent_bytes(dtype, latent, is_sparse=mla.indexer is not None)
     own = attention.full if kind == "full" else None
     heads, width = (own.kv_heads, own.head_dim) if own else (attention.kv_heads, attention.head_dim)
-    return max(1, heads // tp) * (width + (attention.value_dim or width))
+    return max(1, heads // tp) * count_head_bytes(dtype, width, attention.value_dim or width)
 
 
 def _count_indexer_bytes(model: Checkpoint, partition: tuple[int, ...], block_size: int) -> tuple[int, ...]:
@@ -187,7 +182,9 @@ def _count_indexer_bytes(model: Checkpoint, partition: tuple[int, ...], block_si
 def _group_by_kind(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
     """Return the layers of each kind. Layers that read the cache of another layer have none of their own."""
     own = [layer for layer in model.attention_layers if layer < model.layers - model.attention.cache_shared_layers]
-    windowed = model.windowed_layers if engine.hybrid_cache else frozenset()
+    # Without a hybrid cache, windowed layers keep all tokens where other layers have full attention.
+    is_kept = engine.hybrid_cache or len(model.windowed_layers) == len(model.attention_layers)
+    windowed = model.windowed_layers if is_kept else frozenset()
     kinds: dict[Kind, list[int]] = {
         "full": [layer for layer in own if layer not in windowed],
         "window": [layer for layer in own if layer in windowed],

@@ -1,9 +1,11 @@
 """Allocate GPUs of a pool to replicas."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.inventory import HostInventory
+from rayhelm.planner.pool_use import GpuPart
 
 __all__ = ["allocate", "count_possible_replicas"]
 
@@ -11,7 +13,9 @@ __all__ = ["allocate", "count_possible_replicas"]
 def count_possible_replicas(candidate: Candidate) -> int:
     """Return the replicas of a candidate that the free GPUs of its pool hold, at most as many as are planned."""
     if candidate.share < 1:
-        room = sum(_count_shares(candidate, free, owner) for free, owner in _list_gpus(candidate))
+        hosts = candidate.split.matching_hosts
+        gpus = (each for host in hosts for each in zip(host.free, host.parts, strict=True))
+        room = sum(_count_shares(candidate, free, parts) for free, parts in gpus)
     elif candidate.split.hosts:
         room = _count_replicas_on_unlike_hosts(candidate)
     else:
@@ -19,13 +23,14 @@ def count_possible_replicas(candidate: Candidate) -> int:
     return min(room, candidate.replicas)
 
 
-def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """Allocate the GPUs of all replicas; return the hosts of the first one. Needs room for all of them."""
+def allocate(candidate: Candidate) -> None:
+    """Allocate the GPUs of all replicas. Needs room for all of them."""
     if candidate.share == 1 and not candidate.split.hosts:
-        return _fill_like_hosts(candidate)
+        _fill_like_hosts(candidate)
+        return
     take = _take_share if candidate.share < 1 else _take_unlike
-    placed = [take(candidate) for _ in range(candidate.replicas)]
-    return placed[0] if placed else ()
+    for replica in range(candidate.replicas):
+        take(candidate, replica)
 
 
 def _count_replicas_on_like_hosts(candidate: Candidate) -> int:
@@ -68,54 +73,55 @@ def _match_hosts(candidate: Candidate, left: dict[str, int]) -> tuple[HostInvent
     return tuple(found)
 
 
-def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """Return the hosts with fewest free GPUs first, so that whole hosts stay free."""
+def _fill_like_hosts(candidate: Candidate) -> None:
+    """Take the hosts with fewest free GPUs first, so that whole hosts stay free."""
     split, each, left = candidate.split, candidate.split.gpus_per_node, candidate.replicas * candidate.split.nodes
-    used: list[HostInventory] = []
+    parts = iter(_list_parts(candidate))
     for host in sorted(
         (host for host in split.matching_hosts if host.free_gpu_count >= each), key=lambda host: host.free_gpu_count
     ):
         here = min(left, host.free_gpu_count // each if split.nodes == 1 else 1)
-        host.take_whole(here * each, candidate.model_spec.service)
-        used.append(host)
+        host.take_whole(islice(parts, here * each))
         left -= here
         if not left:
             break
-    return tuple(used[: split.nodes])
 
 
-def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
+def _take_unlike(candidate: Candidate, replica: int) -> None:
+    tp = candidate.split.shape.tp
     hosts = _match_hosts(candidate, {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}) or ()
-    for host in hosts:
-        host.take_whole(candidate.split.shape.tp, candidate.model_spec.service)
-    return hosts
+    for stage, host in enumerate(hosts):
+        host.take_whole(_build_part(candidate, replica, rank) for rank in range(stage * tp, (stage + 1) * tp))
 
 
-def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """Return the GPU with the least free fraction that is large enough: one of the same service, else a free one."""
+def _take_share(candidate: Candidate, replica: int) -> None:
+    """Take the GPU with the least free fraction that is large enough: one of the same service, else a free one."""
     spots = [
         (free, host, index)
-        for host in _share_hosts(candidate)
-        for index, (free, owner) in enumerate(zip(host.free, host.owners, strict=True))
-        if _count_shares(candidate, free, owner)
+        for host in candidate.split.matching_hosts
+        for index, (free, parts) in enumerate(zip(host.free, host.parts, strict=True))
+        if _count_shares(candidate, free, parts)
     ]
     _, host, index = min(spots, key=lambda spot: spot[0])
-    host.take(index, candidate.share, candidate.model_spec.service)
-    return (host,)
+    host.take(index, candidate.share, _build_part(candidate, replica, 0))
 
 
-def _count_shares(candidate: Candidate, free: float, owner: str) -> int:
+def _list_parts(candidate: Candidate) -> Sequence[GpuPart]:
+    """Return the parts of all replicas, one replica after the other. A search allocates a candidate many times."""
+    if not candidate.parts:
+        ranks = range(candidate.split.shape.gpu_count)
+        candidate.parts.extend(
+            _build_part(candidate, each, rank) for each in range(candidate.replicas) for rank in ranks
+        )
+    return candidate.parts
+
+
+def _build_part(candidate: Candidate, replica: int, rank: int) -> GpuPart:
+    return GpuPart(candidate.model_spec.name, candidate.model_spec.service, replica, rank)
+
+
+def _count_shares(candidate: Candidate, free: float, parts: tuple[GpuPart, ...]) -> int:
     """Return the replicas that fit on a GPU. Services do not share GPUs, because each Ray cluster schedules its own
     GPUs."""
-    mine = owner in ("", candidate.model_spec.service)
-    return int((free + 1e-9) / candidate.share) if mine and (free == 1.0 or owner) else 0
-
-
-def _list_gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
-    for host in _share_hosts(candidate):
-        yield from zip(host.free, host.owners, strict=True)
-
-
-def _share_hosts(candidate: Candidate) -> Sequence[HostInventory]:
-    """Return hosts with the GPU of the candidate."""
-    return candidate.split.matching_hosts
+    is_shareable = not parts or parts[0].service == candidate.model_spec.service
+    return int((free + 1e-9) / candidate.share) if is_shareable else 0

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from rayhelm.planner.placement.allocate import allocate, count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
+from rayhelm.planner.placement.cost import compute_cost
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory
+from rayhelm.planner.pool_use import GpuPart
 
-__all__ = ["Assignment", "Hosts", "Value", "is_better"]
+__all__ = ["Assignment", "Value", "is_better"]
 
 Value = tuple[float, ...]
 """Models without room, models with each fault of `choose`, and the cost of all GPUs that pods hold."""
 
-Hosts = tuple[HostInventory, ...]
-Allocated = list[tuple[list[float], list[str], int]]
-"""Of each host of a pool: free fractions, owners, and the number of free GPUs."""
+Allocated = list[tuple[list[float], list[tuple[GpuPart, ...]], int]]
+"""Of each host of a pool: free fractions and parts of its GPUs, and the number of free GPUs."""
 
 _LEAST_GAIN = 0.01
 """Part of the cost of the models that move which a change must save: a smaller gain is not worth other pools."""
@@ -27,7 +28,6 @@ class _Undo:
     """What to restore."""
 
     candidates: dict[str, Candidate | None] = field(default_factory=dict)
-    hosts: dict[str, Hosts] = field(default_factory=dict)
     pools: dict[str, Allocated] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
 
@@ -39,13 +39,12 @@ class Assignment:
         self,
         inventories: Mapping[str, PoolInventory],
         chosen: Mapping[str, Candidate | None],
-        hosts: Mapping[str, Hosts],
         by_price: bool,
     ) -> None:
-        """`chosen`: candidate of each model in the order of placement, already allocated; None without room. `hosts`:
-        those of the first replica. `by_price`: whether the cost is USD per hour; otherwise it is memory, GiB."""
+        """`chosen`: candidate of each model in the order of placement, already allocated; None without room.
+        `by_price`: whether the cost is USD per hour; otherwise it is memory, GiB."""
         self._inventories, self.by_price = inventories, by_price
-        self.candidates, self.hosts = dict(chosen), dict(hosts)
+        self.candidates = dict(chosen)
         self._unit_costs = {name: self._list_unit_costs(inventory) for name, inventory in inventories.items()}
         self._position = {name: index for index, name in enumerate(chosen)}
         self._members: dict[str, set[str]] = {name: set() for name in inventories}
@@ -91,7 +90,6 @@ class Assignment:
         undone = self._changes.pop()
         for name, candidate in undone.candidates.items():
             self._set(name, candidate)
-        self.hosts.update(undone.hosts)
         for pool, saved in undone.pools.items():
             _restore_hosts(self._inventories[pool], saved)
         for pool, cost in undone.costs.items():
@@ -120,7 +118,7 @@ class Assignment:
             return False
         self._save(name, pool)
         self._set(name, candidate)
-        self.hosts[name] = allocate(candidate)
+        allocate(candidate)
         self._update_cost(pool)
         return True
 
@@ -136,8 +134,7 @@ class Assignment:
             candidate = self._get(name)
             if not self.has_room(candidate):
                 return False
-            self._changes[-1].hosts.setdefault(name, self.hosts[name])
-            self.hosts[name] = allocate(candidate)
+            allocate(candidate)
         self._update_cost(pool)
         return True
 
@@ -154,7 +151,6 @@ class Assignment:
     def _save(self, name: str, pool: str) -> None:
         change = self._changes[-1]
         change.candidates.setdefault(name, self.candidates[name])
-        change.hosts.setdefault(name, self.hosts.get(name, ()))
         if pool not in change.pools:
             change.pools[pool] = _copy_hosts(self._inventories[pool])
             change.costs[pool] = self._costs[pool]
@@ -185,19 +181,22 @@ class Assignment:
         return sum((host.gpu_count - host.free_gpu_count) * costs[host.gpu.id] for host in inventory.hosts)
 
     def _list_unit_costs(self, inventory: PoolInventory) -> dict[str, float]:
-        hosts = {host.gpu.id: host for host in inventory.hosts}
-        if self.by_price:
-            return {gpu: (inventory.host_price(host) or 0.0) * host.gpu.part for gpu, host in hosts.items()}
-        return {gpu: host.gpu.usable_gib or 0.0 for gpu, host in hosts.items()}
+        return {host.gpu.id: self._find_unit_cost(host, inventory) for host in inventory.hosts}
+
+    def _find_unit_cost(self, host: HostInventory, inventory: PoolInventory) -> float:
+        """Return the cost of one GPU of a host, or of one part of a GPU."""
+        price = inventory.host_price(host)
+        price = None if price is None else price * host.gpu.part
+        return compute_cost(price, host.gpu.usable_gib or 0.0, by_price=self.by_price)
 
 
 def _copy_hosts(inventory: PoolInventory) -> Allocated:
-    return [(host.free[:], host.owners[:], host.free_gpu_count) for host in inventory.hosts]
+    return [(host.free[:], host.parts[:], host.free_gpu_count) for host in inventory.hosts]
 
 
 def _restore_hosts(inventory: PoolInventory, saved: Allocated) -> None:
-    for host, (free, owners, count) in zip(inventory.hosts, saved, strict=True):
-        host.free, host.owners, host.free_gpu_count = free[:], owners[:], count
+    for host, (free, parts, count) in zip(inventory.hosts, saved, strict=True):
+        host.free, host.parts, host.free_gpu_count = free[:], parts[:], count
 
 
 def is_better(after: Value, before: Value, moved: float) -> bool:

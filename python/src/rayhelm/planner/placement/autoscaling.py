@@ -35,12 +35,18 @@ def choose_target(chosen: Candidate) -> int:
     return max(1, floor(chosen.capacity.concurrency * load_assumptions().replica_utilization))
 
 
+def _count_read_gib(chosen: Candidate, stages: tuple[StagePlan, ...]) -> float:
+    """Return the weights that the node with most of them reads, GiB."""
+    held = count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes)
+    return held * chosen.model_spec.read_ratio
+
+
 def choose_autoscaling(
     chosen: Candidate, stages: tuple[StagePlan, ...], low: int, gib_per_s: float | None
 ) -> AutoscalingPlan:
     """Choose the settings. `low`: minimum number of replicas. `gib_per_s`: read rate of the fleet file; None for the
     default."""
-    gib = count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes)
+    gib = _count_read_gib(chosen, stages)
     node_start = chosen.split.inventory.pool.node_start or 0.0
     seconds = round(
         estimate_load_s(gib, find_read_rate(gib_per_s, chosen.split.inventory.network).gib_per_s) + node_start
@@ -134,10 +140,7 @@ def _explain_least(chosen: Candidate) -> str:
 def _load(
     chosen: Candidate, stages: tuple[StagePlan, ...], scaling: AutoscalingPlan, gib_per_s: float | None
 ) -> Reason:
-    figures, gib = (
-        load_load_times(),
-        count_weights_per_node(stages, chosen.split.shape.tp * chosen.split.shape.dp, chosen.split.nodes),
-    )
+    figures, gib = load_load_times(), _count_read_gib(chosen, stages)
     read = find_read_rate(gib_per_s, chosen.split.inventory.network)
     node = chosen.split.inventory.pool.node_start
     new = f"{node:g} s for a new node (`nodeStart`)" if node else "New nodes and image pulls take additional time"

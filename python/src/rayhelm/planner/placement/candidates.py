@@ -1,20 +1,21 @@
 """Placement candidates of one model: a split that fits, with its capacity. `choose` picks one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
 
 from rayhelm.facts.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.memory.quantization import find_dtype_error, find_quantization_error
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
+from rayhelm.planner.placement.cost import compute_cost
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.kv_transfer import find_transfer_error
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.prefill_decode import estimate_prefill_decode
-from rayhelm.planner.placement.resolve import ResolvedMemory
+from rayhelm.planner.placement.resolve import MORE_SEQUENCES, SEQUENCES, ResolvedMemory
+from rayhelm.planner.pool_use import GpuPart
 
 __all__ = ["Candidate", "RejectedSplit", "evaluate_split", "find_least_share"]
 
@@ -24,8 +25,10 @@ IDLE_CONCURRENCY = 8
 """Requests at a time that a fraction must hold if the fleet file has no traffic."""
 SEQUENCES_ON_TRUST = 32
 
+Faults = tuple[bool, bool, bool, bool, bool]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A split that fits the model."""
 
@@ -39,17 +42,27 @@ class Candidate:
     memory: MemoryResult | None
     """None if memory cannot be computed: applications beside vLLM, and GPUs of unknown memory."""
     capacity: ReplicaCapacity
+    faults: Faults = field(init=False, repr=False, compare=False)
+    """The first criteria of `choose`, all False for a candidate without a fault: misses an objective, may not start,
+    has a shorter context, runs on unofficial builds, has no CUDA graphs."""
+    parts: list[GpuPart] = field(init=False, repr=False, compare=False, default_factory=list)
+    """What its replicas use of GPUs, once they were allocated: the same on each pool."""
+    memory_gib: float = field(init=False, repr=False, compare=False)
+    """Memory of the GPUs of all replicas, or of its share of them, GiB."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "faults", self._list_faults())
+        object.__setattr__(self, "memory_gib", self.split.memory_gib * self.share * self.replicas)
 
     def on_pool(self, inventory: PoolInventory) -> "Candidate":
         """Return the same candidate on another pool of its kind. What was computed once does not depend on the pool."""
-        moved = object.__new__(Candidate)
-        moved.__dict__.update(self.__dict__, split=self.split.on_pool(inventory))
+        moved: Candidate = object.__new__(Candidate)
+        for name in _FIELDS:
+            object.__setattr__(moved, name, getattr(self, name))
+        object.__setattr__(moved, "split", self.split.on_pool(inventory))
         return moved
 
-    @cached_property
-    def faults(self) -> tuple[bool, bool, bool, bool, bool]:
-        """The first criteria of `choose`, all False for a candidate without a fault: misses an objective, may not
-        start, has a shorter context, runs on unofficial builds, has no CUDA graphs."""
+    def _list_faults(self) -> Faults:
         return (
             not self.capacity.meets_slo,
             self.tight,
@@ -57,11 +70,6 @@ class Candidate:
             self.split.gpu.engine != "vllm",
             self.eager,
         )
-
-    @cached_property
-    def memory_gib(self) -> float:
-        """Memory of the GPUs of all replicas, or of its share of them, GiB."""
-        return self.split.memory_gib * self.share * self.replicas
 
     @property
     def tight(self) -> bool:
@@ -92,8 +100,14 @@ class Candidate:
         price = self.split.price_per_hour
         return None if price is None else price * self.share * self.replicas
 
+    def get_cost(self, by_price: bool) -> float:
+        return compute_cost(self.price_per_hour, self.memory_gib, by_price=by_price)
 
-@dataclass(frozen=True)
+
+_FIELDS = tuple(each.name for each in fields(Candidate))
+
+
+@dataclass(frozen=True, slots=True)
 class RejectedSplit:
     """A split that does not fit the model, and why."""
 
@@ -152,6 +166,10 @@ def _is_as_good(part: Candidate, whole: Candidate) -> bool:
 def _evaluate(
     model_spec: ResolvedModelSpec, split: ModelSplit, share: float, memory: ResolvedMemory
 ) -> Candidate | RejectedSplit:
+    if split.whole_gpu_count * share >= model_spec.gpus_below:
+        return RejectedSplit(
+            split, f"`replicas.max` has no room for replicas of {split.whole_gpu_count * share:g} GPUs"
+        )
     if share < 1 and split.shape.gpu_count > 1:
         return RejectedSplit(split, "a fraction of one GPU cannot be split over several GPUs")
     if model_spec.has_own_engine and split.gpu.memory_seen < 1:
@@ -200,10 +218,12 @@ def _find_quantization_error(model_spec: ResolvedModelSpec, split: ModelSplit) -
 def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
     """Return why nothing can be computed on these GPUs; empty if something can."""
     for gpu in split.gpus:
-        if gpu.usable_gib is None:
-            return f"the usable memory of {gpu.id} is unknown"
         if gpu.engine == "none" and not model_spec.has_own_engine:
-            return f"vLLM is not known to run on {gpu.id}"
+            notes = f": {gpu.notes}" if gpu.notes else ""
+            return f"vLLM is not known to run on {gpu.id}{notes}"
+        if gpu.usable_gib is None:
+            own = f"{{mine: {{like: {gpu.id}, usableMemory: …}}}}"
+            return f"the usable memory of {gpu.id} is unknown; `gpus` of the fleet file can say it: {own}"
     return ""
 
 
@@ -216,9 +236,23 @@ def _evaluate_engine(
         short = result.missing / 2**30
         size = f"{short:.1f} GiB" if short >= 0.1 else f"{max(1, round(short * 1024))} MiB"
         return RejectedSplit(split, f"{size} of memory are missing per GPU", short)
+    if result.config.shape != split.shape:
+        split = replace(split, shape=result.config.shape)
+    found = _build_candidate(model_spec, split, share, result, memory)
+    for seqs in MORE_SEQUENCES if _is_limited_by_sequences(found) else ():
+        larger = memory.resolve(model_spec, split, share, seqs)
+        if not larger.fits_within_error or found.capacity.bound_by != "max_num_seqs":
+            break
+        more = _build_candidate(model_spec, split, share, larger, memory)
+        if more.capacity.needed < found.capacity.needed and more.capacity.meets_slo >= found.capacity.meets_slo:
+            found = more
+    return found
+
+
+def _build_candidate(
+    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, result: MemoryResult, memory: ResolvedMemory
+) -> Candidate:
     config = result.config
-    if config.shape != split.shape:
-        split = replace(split, shape=config.shape)
     if model_spec.separates_prefill:
         carried = estimate_prefill_decode(model_spec, split, result.tokens, config.seqs)
     else:
@@ -228,8 +262,15 @@ def _evaluate_engine(
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 
+def _is_limited_by_sequences(found: Candidate) -> bool:
+    """Return whether more sequences than usual could save replicas."""
+    is_usual = found.max_num_seqs == SEQUENCES[0] and not found.eager and not found.tight
+    is_pinned = found.model_spec.pinned_int("max_num_seqs") is not None
+    return is_usual and not is_pinned and found.capacity.bound_by == "max_num_seqs" and found.capacity.needed > 1
+
+
 def _accept_unknown_memory(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
-    """Return the model is pinned to a GPU with unknown memory: accepted, and the plan states that nothing was
+    """Return the candidate of a model that is pinned to a GPU with unknown memory. The plan states that nothing was
     checked."""
     seqs, tokens = model_spec.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, model_spec.batched_tokens(split.gpu)
     return Candidate(

@@ -6,11 +6,12 @@ Objectives and the load are tested at the pessimistic end of the intervals.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import NamedTuple
 
 from rayhelm.fleet.models import Slo
 from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
-from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
+from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits, is_prefix_routed
 from rayhelm.planner.placement.replica_speed import KnownSpeeds, LoadSpeed, ReplicaSpeed
 from rayhelm.planner.placement.roles import Roles
 from rayhelm.planner.placement.spare_replicas import count_spare_replicas
@@ -25,7 +26,7 @@ _ROUNDS = 20
 """Rounds until the requests in flight and their latency agree."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ReplicaCapacity:
     """Capacity of one replica, and the number of replicas."""
 
@@ -56,10 +57,17 @@ class ReplicaCapacity:
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     prefix_hits: float | None = None
-    """Part of the requests that finds its prefix in the cache; None if the number of prefixes is not known."""
+    """Part of the requests that finds its prefix in the cache, as the plan counts it; None if the number of prefixes is
+    not known."""
+    undivided_hits: float | None = None
+    """The same on a replica that gets all prefixes."""
     alone_ttft_s: float | None = None
     """Seconds of a request that is alone on the replica, at the pessimistic end; None if unknown."""
     alone_tpot_s: float | None = None
+    """The same for each output token."""
+    alone_ttft_mid_s: float | None = None
+    """Seconds of a request that is alone, in the middle of the interval."""
+    alone_tpot_mid_s: float | None = None
     """The same for each output token."""
     meets_slo: bool = True
     """At the planned load."""
@@ -98,8 +106,10 @@ def estimate_capacity(
     it has none or it is unknown. `speeds`: of other models, which this one shares where they are the same."""
     if model_spec.has_own_engine:
         return _build_unestimated(model_spec, split, 1, "one request at a time")
-    prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.shape.dp if kv_tokens else None)
-    speed = (speeds or KnownSpeeds()).find(model_spec, split, share, prefix_hits)
+    cache = kv_tokens / split.shape.dp if kv_tokens else None
+    undivided = estimate_prefix_hits(model_spec, cache)
+    known = speeds or KnownSpeeds()
+    speed = known.find(model_spec, split, share, undivided)
     if not model_spec.generates:
         return _estimate_without_decode(model_spec, split, speed, max_num_seqs)
     objective = model_spec.declared.slo
@@ -108,10 +118,17 @@ def estimate_capacity(
         most, bound_by = max(1, int(held)), "KV cache"
     if not speed.is_known:
         return _build_unestimated(model_spec, split, most, bound_by)
-    most, bound_by = limit_requests(speed, objective, most, bound_by)
+
+    def size(hits: float | None) -> _Sized:
+        return _size(model_spec, known.find(model_spec, split, share, hits), most, bound_by)
+
+    alone_in_cache = _size(model_spec, speed, most, bound_by)
+    needed, prefix_hits = _divide_prefixes(model_spec, cache, undivided, alone_in_cache.needed, size)
+    sized = alone_in_cache if prefix_hits == undivided else size(prefix_hits)
+    speed, carried = sized.speed, sized.carried
+    most, bound_by = sized.concurrency, sized.bound_by
+    quiet = _count_quiet(model_spec, alone_in_cache.carried)
     alone, full = speed.at(1), speed.at(most)
-    carried = plan_rate(full.requests_per_second)
-    needed = _count_needed(model_spec, carried)
     spare = _count_spare(model_spec, split, needed)
     in_flight = _estimate_in_flight(model_spec, speed, model_spec.replicas(needed), most)
     at_load = speed.at(in_flight or most)
@@ -122,7 +139,7 @@ def estimate_capacity(
         replicas=model_spec.replicas(needed + spare),
         needed=needed,
         spare=spare,
-        quiet=_count_quiet(model_spec, carried),
+        quiet=None if quiet is None else min(quiet, needed),  # few replicas divide the prefixes less
         ttft=ttft,
         tpot=at_load.tpot,
         basis=at_load.basis,
@@ -131,10 +148,56 @@ def estimate_capacity(
         carried=carried,
         load_concurrency=in_flight,
         prefix_hits=prefix_hits,
+        undivided_hits=undivided,
         alone_ttft_s=alone.ttft_high_s,
         alone_tpot_s=alone.tpot_high_s,
+        alone_ttft_mid_s=alone.ttft_s,
+        alone_tpot_mid_s=alone.tpot_s,
         meets_slo=_meets(at_load, objective, has_load=bool(in_flight)),
     )
+
+
+class _Sized(NamedTuple):
+    """A replica with some hits of its prefix cache, and the replicas for the load."""
+
+    speed: ReplicaSpeed
+    concurrency: int
+    bound_by: str
+    carried: float
+    needed: int
+
+
+def _size(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, most: int, bound_by: str) -> _Sized:
+    most, bound_by = limit_requests(speed, model_spec.declared.slo, most, bound_by)
+    carried = plan_rate(speed.at(most).requests_per_second)
+    return _Sized(speed, most, bound_by, carried, _count_needed(model_spec, carried))
+
+
+def _divide_prefixes(
+    model_spec: ResolvedModelSpec,
+    cache: float | None,
+    undivided: float | None,
+    most: int,
+    size: Callable[[float | None], _Sized],
+) -> tuple[int, float | None]:
+    """Return the fewest replicas that carry the load with the hits that they have together, and these hits: more
+    replicas divide the prefixes, so that each finds more of its own in the cache. `most`: replicas that carry the load
+    if each gets all prefixes.
+
+    Replicas on several pools, which are sized one after the other, count as getting all prefixes."""
+    if (
+        undivided is None
+        or model_spec.share
+        or model_spec.declared.pools
+        or not is_prefix_routed(model_spec, undivided)
+    ):
+        return most, undivided
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        is_enough = size(estimate_prefix_hits(model_spec, cache, middle)).needed <= middle
+        low, high = (low, middle) if is_enough else (middle + 1, high)
+    return low, estimate_prefix_hits(model_spec, cache, model_spec.replicas(low))
 
 
 def _build_unestimated(
@@ -147,22 +210,38 @@ def _build_unestimated(
 
 def limit_requests(speed: ReplicaSpeed, objective: Slo, most: int, bound_by: str) -> tuple[int, str]:
     """Return the most requests in flight with which everything holds, and what limits them."""
-    tests: dict[str, Callable[[LoadSpeed], bool]] = {"network": lambda found: not found.is_link_overfull}
-    if objective.tpot:
-        tests["tpot objective"] = lambda found: found.tpot_high_s <= (objective.tpot or 0)
-    if objective.ttft:
-        tests["ttft objective"] = lambda found: found.ttft_high_s <= (objective.ttft or 0)
-    for name, holds in tests.items():
-        if not holds(speed.at(most)):
-            most, bound_by = _find_most(speed, holds, most), name
+    uses: dict[str, Callable[[LoadSpeed], float]] = {"network": lambda found: found.link_use}
+    if tpot := objective.tpot:
+        uses["tpot objective"] = lambda found: found.tpot_high_s / tpot
+    if ttft := objective.ttft:
+        uses["ttft objective"] = lambda found: found.ttft_high_s / ttft
+    for name, use in uses.items():
+        if use(speed.at(most)) > 1:
+            most, bound_by = _find_most(speed, use, most), name
     return most, bound_by
 
 
-def _find_most(speed: ReplicaSpeed, holds: Callable[[LoadSpeed], bool], most: int) -> int:
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(speed.at(middle)) else (low, middle - 1)
+def _find_most(speed: ReplicaSpeed, use: Callable[[LoadSpeed], float], too_many: int) -> int:
+    """Return the most requests in flight that use at most all of what is allowed, at least one. `too_many` use more.
+
+    The use grows nearly linearly, so that a line finds them in two or three steps; every third one halves the range."""
+    low, high = 1, too_many
+    least, largest = use(speed.at(low)), use(speed.at(high))
+    step = 0
+    while high - low > 1 and least <= 1:
+        step += 1
+        part = (1 - least) / (largest - least) if step % 3 else 0.5
+        middle = min(max(low + int(part * (high - low)), low + 1), high - 1)
+        found = use(speed.at(middle))
+        if found <= 1:
+            low, least = middle, found
+            if high - low > 1:
+                following = use(speed.at(low + 1))
+                if following > 1:
+                    return low
+                low, least = low + 1, following
+        else:
+            high, largest = middle, found
     return low
 
 
@@ -208,8 +287,8 @@ def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, repl
     each, in_flight = model_spec.declared.traffic.peak_rate / replicas, 1.0
     answer = model_spec.lengths.answer
     for _ in range(_ROUNDS):
-        found = speed.at(max(in_flight, 1.0))
-        wanted = min(most, each * (found.ttft_s + (answer - 1) * found.tpot_s))
+        ttft, tpot = speed.list_times_s(max(in_flight, 1.0))
+        wanted = min(most, each * (ttft + (answer - 1) * tpot))
         if abs(wanted - in_flight) < 1e-3 * in_flight:
             return wanted
         in_flight = wanted
@@ -244,4 +323,5 @@ def _estimate_without_decode(
         carried=carried,
         load_concurrency=traffic.peak_rate / model_spec.replicas(needed) * seconds.mid if traffic else None,
         alone_ttft_s=alone.high,
+        alone_ttft_mid_s=alone.mid,
     )

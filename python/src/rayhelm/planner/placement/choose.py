@@ -1,6 +1,6 @@
 """Choose among placement candidates: first by objective, then certainty of the start, cost, and simplicity."""
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,8 +25,8 @@ class Choice:
     runner_up: Candidate | None
     advantage: str
     """Why it ranks before the runner-up."""
-    cramped: tuple[Candidate, ...]
-    """Candidates that rank higher but need more GPUs than are free."""
+    cramped: Candidate | None
+    """The best candidate that ranks higher but needs more GPUs than are free."""
     missing_slo: tuple[Candidate, ...] = ()
     """Candidates that were not compared, because even a request alone misses an objective on them."""
     moved: str = ""
@@ -89,17 +89,19 @@ class _Candidates:
         self.found: list[Candidate] = []
         self._by_price = by_price
         self._ranked: list[_Ranked] = []
-        self._has_room: list[bool] = []
         self._first: _Ranked | None = None
         self._second: _Ranked | None = None
 
     def add(self, candidate: Candidate) -> None:
         ranked = _Ranked(rank(candidate, self._by_price), candidate.split.inventory.name, len(self.found))
         self.found.append(candidate)
-        self._has_room.append(count_possible_replicas(candidate) >= candidate.replicas)
         insort(self._ranked, ranked)
-        if self._second is None or ranked < self._second:
-            self._find_best()
+        first = self._first
+        if first is None or ranked < first:
+            if count_possible_replicas(candidate) >= candidate.replicas:
+                self._first, self._second = ranked, self._find_second(ranked)
+        elif (self._second is None or ranked < self._second) and self._is_other_split(ranked, first):
+            self._second = ranked
 
     def is_decided(self, cost: float) -> bool:
         """Return whether candidates that cost at least `cost` change neither the choice nor the runner-up."""
@@ -111,28 +113,27 @@ class _Candidates:
             return None
         candidate = self.found[self._first.number]
         other = self.found[self._second.number] if self._second else None
-        cramped = tuple(self.found[each.number] for each in self._ranked if each < self._first)
+        highest = self._ranked[0]
+        cramped = self.found[highest.number] if highest < self._first else None
         return Choice(candidate, other, _find_advantage(candidate, other, self._by_price), cramped)
 
-    def _find_best(self) -> None:
-        self._first = next((each for each in self._ranked if self._has_room[each.number]), None)
-        first = self._first
-        if first is None:
-            return
-        split = self.found[first.number].split
-        later = (each for each in self._ranked if each > first)
-        self._second = next((each for each in later if self.found[each.number].split != split), None)
+    def _find_second(self, first: _Ranked) -> _Ranked | None:
+        later = self._ranked[bisect_right(self._ranked, first) :]
+        return next((each for each in later if self._is_other_split(each, first)), None)
+
+    def _is_other_split(self, one: _Ranked, other: _Ranked) -> bool:
+        return self.found[one.number].split != self.found[other.number].split
 
 
 def rank(candidate: Candidate, by_price: bool) -> tuple[float, ...]:
     """Return the values of the criteria, the first one first. The lowest tuple is the best candidate."""
-    cost = round((candidate.price_per_hour or 0.0) if by_price else candidate.memory_gib, 6 if by_price else 3)
+    cost = round(candidate.get_cost(by_price), 6 if by_price else 3)
     split = candidate.split
     last = (split.nodes, round(candidate.memory_gib, 3), split.shape.pp, candidate.capacity.tpot_s or 0.0)
     return (*candidate.faults, cost, *last)
 
 
-def _list_criteria(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
+def _list_criteria(candidate: Candidate, other: Candidate, by_price: bool) -> Iterator[tuple[str, float, float]]:
     """Yield the criteria in order, each with its text for the plan; a smaller value is better."""
     texts = (
         "meets the SLO by the estimate",
@@ -140,19 +141,23 @@ def _list_criteria(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, 
         "has the requested context",
         "official vLLM builds run on it",
         "keeps CUDA graphs",
-        "lowest price" if by_price else "least GPU memory (some prices are unknown)",
+        _describe_cost(candidate, other),
         "uses fewer hosts per replica",
         "uses less GPU memory at the same price",
         "has fewer pipeline stages",
         "decodes faster",
     )
-    yield from zip(texts, rank(candidate, by_price), strict=True)
+    yield from zip(texts, rank(candidate, by_price), rank(other, by_price), strict=True)
+
+
+def _describe_cost(candidate: Candidate, other: Candidate) -> str:
+    if candidate.price_per_hour is None:
+        return "least GPU memory (some prices are unknown)"
+    return "lowest price" if other.price_per_hour is not None else "the price of the second choice is unknown"
 
 
 def _find_advantage(candidate: Candidate, other: Candidate | None, by_price: bool) -> str:
     if other is None:
         return ""
-    pairs = zip(_list_criteria(candidate, by_price), _list_criteria(other, by_price), strict=True)
-    return next(
-        (words for (words, mine), (_, theirs) in pairs if mine < theirs), "equal in all criteria, and first by name"
-    )
+    better = (words for words, mine, theirs in _list_criteria(candidate, other, by_price) if mine < theirs)
+    return next(better, "equal in all criteria, and first by name")

@@ -1,9 +1,20 @@
-"""Prices of a plan. An unknown price stays None."""
+"""Prices of a plan. An unknown price stays None, and is compared as one above all known prices."""
 
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.pools import Pool
 
-__all__ = ["compute_token_price", "find_gpu_price"]
+__all__ = ["compute_cost", "compute_token_price", "find_gpu_price", "find_provider"]
+
+_UNKNOWN = 1e6
+"""USD per hour and GiB of a GPU without a price, far above all prices. Such GPUs are the last choice, and are compared
+with each other by memory."""
+
+
+def compute_cost(price: float | None, memory_gib: float, *, by_price: bool) -> float:
+    """Return what is compared. Without `by_price`, where no pool of a model has a price, it is memory, GiB."""
+    if not by_price:
+        return memory_gib
+    return memory_gib * _UNKNOWN if price is None else price
 
 
 def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
@@ -17,6 +28,13 @@ def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
     if gpu.price.on_demand is not None:
         return gpu.price.on_demand, f"on demand, {gpu.price.on_demand_source}"
     return None, f"the price of {gpu.id} is unknown; set `price` of the pool"
+
+
+def find_provider(gpu: GpuKind, pool: Pool) -> str:
+    """Return the provider whose price of the catalog counts; empty if none does."""
+    if pool.price is not None:
+        return ""
+    return gpu.price.spot_provider if pool.spot else gpu.price.on_demand_provider
 
 
 def compute_token_price(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, each_problem
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.mig import MigTable
@@ -53,17 +53,12 @@ def partition_gpus(name: str, pool: Pool, gpu: GpuKind, facts: Catalog) -> GpuPa
     if not sharing or pool.hosts:
         return None
     path = ("pools", name, "sharing")
-    try:
+    with each_problem(
+        lambda each: problem_at((*path, each.path), each.message, each.fix, alternatives=each.alternatives)
+    ):
         if sharing.layout or sharing.isolation == "hardware":
             return _partition_by_mig(sharing, gpu, facts)
         return _partition_by_time(sharing, gpu)
-    except FleetError as error:
-        raise FleetError(
-            [
-                problem_at((*path, problem.path), problem.message, problem.fix, alternatives=problem.alternatives)
-                for problem in error.problems
-            ]
-        ) from None
 
 
 def _partition_by_mig(sharing: Sharing, gpu: GpuKind, facts: Catalog) -> GpuPartitioning:
@@ -125,7 +120,8 @@ def _find_largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[
 
 
 def _build_instances(layout: Mapping[str, int], gpu: GpuKind, facts: Catalog, because: str) -> GpuPartitioning:
-    """Return the price of a GPU is divided by memory, so that all its instances together cost as much as the GPU."""
+    """Return the instances of a layout. The price of a GPU is divided by memory, so that all together cost as much as
+    the GPU."""
     parts = [(facts.gpu(f"{gpu.id}/{profile}"), count) for profile, count in layout.items()]
     whole = sum(part.part * count for part, count in parts)
     priced = tuple((part.model_copy(update={"part": part.part / whole}), count) for part, count in parts)
@@ -134,11 +130,8 @@ def _build_instances(layout: Mapping[str, int], gpu: GpuKind, facts: Catalog, be
 
 def _partition_by_time(sharing: Sharing, gpu: GpuKind) -> GpuPartitioning:
     slices = sharing.shares or 0
-    try:
+    with each_problem(lambda problem: replace(problem, path="shares")):
         part = make_time_slice(gpu, slices)
-    except FleetError as error:
-        (problem,) = error.problems
-        raise FleetError(replace(problem, path="shares")) from None
     because = (
         f"no `isolation: hardware`: {slices} pods use a GPU in turn, and the plan assumes that all are busy. Only"
         " `gpu_memory_utilization` limits the memory of each engine. Engines of one GPU that start at the same time"

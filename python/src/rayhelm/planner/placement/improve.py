@@ -12,6 +12,7 @@ from itertools import combinations, islice
 from rayhelm.planner.placement.assignment import Assignment, Value, is_better
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import FLAGS, rank
+from rayhelm.planner.placement.cost import compute_cost
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.options import ModelOptions
 from rayhelm.planner.placement.ranked_candidates import NEVER, RankedCandidates
@@ -282,7 +283,7 @@ def _limit_cost(now: Candidate | None, *, by_price: bool) -> float:
         return NEVER
     if now.share == 1:
         return rank(now, by_price)[FLAGS]
-    return now.replicas * ((now.split.price_per_hour or 0.0) if by_price else now.split.memory_gib)
+    return now.replicas * compute_cost(now.split.price_per_hour, now.split.memory_gib, by_price=by_price)
 
 
 def _may_join(now: Candidate, other: Candidate) -> bool:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
-from rayhelm.errors import Fix, FleetError, Problem, Rewrite
+from rayhelm.errors import Fix, FleetError, Problem, Rewrite, each_problem, run_all
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind, explain_assumed_memory
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.pools import Pool
 from rayhelm.fleet.problems import problem_at
-from rayhelm.planner.placement.cost import find_gpu_price
+from rayhelm.planner.placement.cost import find_gpu_price, find_provider
 from rayhelm.planner.placement.gpu_partitioning import (
     GpuPartitioning,
     partition_gpus,
@@ -20,6 +20,7 @@ from rayhelm.planner.placement.gpu_partitioning import (
 )
 from rayhelm.planner.placement.measured import find_measurement, measure_gpu
 from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
+from rayhelm.planner.pool_use import GpuPart
 
 __all__ = [
     "HostInventory",
@@ -27,6 +28,7 @@ __all__ = [
     "build_inventories",
     "warn_ambiguous_gpus",
     "warn_assumed_memory",
+    "warn_several_providers",
     "warn_unknown_prices",
 ]
 
@@ -41,29 +43,37 @@ class HostInventory:
     """GPUs, or parts of partitioned GPUs."""
     free: list[float] = field(default_factory=list)
     """Free fraction of each GPU, 0 to 1."""
-    owners: list[str] = field(default_factory=list)
-    """Service that uses each GPU or a fraction of it; empty if free."""
+    parts: list[tuple[GpuPart, ...]] = field(default_factory=list)
+    """What uses each GPU; empty if it is free."""
     free_gpu_count: int = field(init=False)
     """GPUs of which no part is used."""
 
     def __post_init__(self) -> None:
         self.free = self.free or [1.0] * self.gpu_count
-        self.owners = self.owners or [""] * self.gpu_count
+        self.parts = self.parts or [()] * self.gpu_count
         self.free_gpu_count = sum(share == 1.0 for share in self.free)
+
+    @property
+    def owners(self) -> list[str]:
+        """Service that uses each GPU or a fraction of it; empty if free."""
+        return [parts[0].service if parts else "" for parts in self.parts]
 
     def clear(self) -> None:
         """Free all GPUs."""
-        self.free, self.owners = [1.0] * self.gpu_count, [""] * self.gpu_count
+        self.free, self.parts = [1.0] * self.gpu_count, [()] * self.gpu_count
         self.free_gpu_count = self.gpu_count
 
-    def take_whole(self, count: int, service: str) -> None:
-        for index in [index for index, free in enumerate(self.free) if free == 1.0][:count]:
-            self.take(index, 1.0, service)
+    def take_whole(self, parts: Iterable[GpuPart]) -> None:
+        """Take a free GPU for each part."""
+        free = [index for index, there in enumerate(self.parts) if not there]
+        for index, part in zip(free, parts, strict=False):
+            self.free[index], self.parts[index] = 0.0, (part,)
+            self.free_gpu_count -= 1
 
-    def take(self, index: int, share: float, service: str) -> None:
-        self.free_gpu_count -= self.free[index] == 1.0
+    def take(self, index: int, share: float, part: GpuPart) -> None:
+        self.free_gpu_count -= not self.parts[index]
         self.free[index] = round(self.free[index] - share, 6)
-        self.owners[index] = service
+        self.parts[index] = (*self.parts[index], part)
 
 
 @dataclass(eq=False)
@@ -130,22 +140,29 @@ class PoolInventory:
             groups.setdefault(host.gpu.id, []).append(host)
         return groups
 
+    def find_hosts_of(self, model: str) -> tuple[HostInventory, ...]:
+        """Return the hosts of the first replica of a model, in the order of its stages."""
+        ranks = {
+            host: min(part.rank for part in mine)
+            for host in self.hosts
+            if (mine := [part for parts in host.parts for part in parts if part.model == model and not part.replica])
+        }
+        return tuple(sorted(ranks, key=ranks.__getitem__))
+
+    @property
+    def has_price(self) -> bool:
+        """Return whether the price of some of its GPUs is known."""
+        return any(self.host_price(host) is not None for host in self.hosts)
+
     def host_price(self, host: HostInventory) -> float | None:
         return find_gpu_price(host.gpu, self.pool)[0]
 
 
 def build_inventories(fleet: Fleet, measured: FleetMeasurements | None, facts: Catalog) -> dict[str, PoolInventory]:
     """Resolve every pool. Raises FleetError with all unknown GPUs and networks."""
-    problems: list[Problem] = []
-    inventories = {}
-    for name, pool in fleet.pools.items():
-        try:
-            inventories[name] = _build_inventory(name, pool, fleet, measured, facts)
-        except FleetError as error:
-            problems += error.problems
-    if problems:
-        raise FleetError(problems)
-    return inventories
+    return run_all(
+        {name: partial(_build_inventory, name, pool, fleet, measured, facts) for name, pool in fleet.pools.items()}
+    )
 
 
 def warn_ambiguous_gpus(fleet: Fleet, facts: Catalog) -> Iterator[str]:
@@ -165,15 +182,30 @@ def warn_assumed_memory(inventories: Iterable[PoolInventory]) -> Iterator[str]:
 
 
 def warn_unknown_prices(inventories: Iterable[PoolInventory]) -> Iterator[str]:
-    """Yield warnings: pools of unknown price beside others with a price, because of which prices are not compared."""
+    """Yield warnings: pools of unknown price beside others with a price, which are the last choice."""
     by_pool = {each.name: [host.gpu.id for host in each.hosts if each.host_price(host) is None] for each in inventories}
     if not all(by_pool.values()):
         for name, gpus in by_pool.items():
             if gpus:
                 yield (
-                    f"pool `{name}`: the price of {gpus[0]} is unknown, so models that fit on it are compared by GPU"
-                    " memory and not by price: set `price` of the pool, USD per GPU and hour"
+                    f"pool `{name}`: the price of {gpus[0]} is unknown, so a model that a pool with a price serves is"
+                    " not placed on it: set `price` of the pool, USD per GPU and hour"
                 )
+
+
+def warn_several_providers(inventories: Iterable[PoolInventory], fleet: Fleet) -> Iterator[str]:
+    """Yield the warning that a model which may be on several pools is compared by prices of several providers."""
+    pools: dict[str, list[str]] = {}
+    for each in inventories:
+        for provider in dict.fromkeys(find_provider(host.gpu, each.pool) for host in each.hosts):
+            pools.setdefault(provider, []).append(each.name)
+    pools.pop("", None)
+    if len(pools) > 1 and any(not spec.pool and not spec.pools for spec in fleet.models.values()):
+        listed = "; ".join(f"{name}: {', '.join(f'`{pool}`' for pool in found)}" for name, found in pools.items())
+        yield (
+            f"the prices of the pools are of several providers ({listed}), so another pool may be the cheapest one for"
+            " you: set `price` of the pools, or `prices.onDemand` or `prices.provider` of the fleet"
+        )
 
 
 def _build_inventory(
@@ -210,22 +242,18 @@ def _find_gpu(name: str, path: tuple[str | int, ...], facts: Catalog) -> GpuKind
         message = f"{name} is a part of a GPU, and a pool lists whole GPUs; `sharing` partitions them"
         fix = Fix(value=name.partition("/")[0], why="and, for example, `sharing: {shares: 2}`")
         raise FleetError(problem_at(path, message, fix))
-    try:
-        return facts.gpu(name)
-    except FleetError as error:
-        located = [_locate(problem, path) for problem in error.problems]
-        raise FleetError(
-            [replace(each, message=f"{each.message}; `gpus` describes others") for each in located]
-        ) from None
+    with each_problem(lambda each: _locate(each, path, "; `gpus` describes others")):
+        gpu = facts.gpu(name)
+    if gpu.vendor == "google":
+        raise FleetError(problem_at(path, f"{gpu.id}: {gpu.limit}", Fix.advice("use GPUs")))
+    return gpu
 
 
 def _find_network(name: str, path: tuple[str | int, ...], fleet: Fleet, facts: Catalog) -> PoolNetwork:
     if own := fleet.networks.get(name):
         return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, True, own.measured, own.latency)
-    try:
+    with each_problem(lambda each: _locate(each, path)):
         known = facts.network(name)
-    except FleetError as error:
-        raise FleetError([_locate(problem, path) for problem in error.problems]) from None
     line_rate = known.bandwidth_gbit_per_s / 8 if known.bandwidth_gbit_per_s else None
     # The latency of the internet is not known, so no replica is split over it.
     return PoolNetwork(
@@ -233,8 +261,8 @@ def _find_network(name: str, path: tuple[str | int, ...], fleet: Fleet, facts: C
     )
 
 
-def _locate(problem: Problem, path: tuple[str | int, ...]) -> Problem:
-    return problem_at(path, problem.message, problem.fix, alternatives=problem.alternatives)
+def _locate(problem: Problem, path: tuple[str | int, ...], more: str = "") -> Problem:
+    return problem_at(path, problem.message + more, problem.fix, alternatives=problem.alternatives)
 
 
 def _check_vendors(path: tuple[str, ...], hosts: list[HostInventory]) -> None:

@@ -1,19 +1,20 @@
 """A model of the fleet file, resolved against the catalog, with its pinned settings."""
 
 from dataclasses import dataclass, replace
-from math import floor, hypot
+from math import floor, hypot, inf
 
 from rayhelm.facts.engines import EngineConstants
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tasks import TaskKind, get_task
+from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.adapters import MOST_SLOTS, find_slot_rank
 from rayhelm.fleet.models import ModelSpec, Replicas
 from rayhelm.fleet.speed_measurements import SpeedMeasurement
 from rayhelm.fleet.traffic import Traffic
 from rayhelm.planner.memory.adapter_slots import AdapterSlots
 from rayhelm.planner.memory.engine_settings import EngineSettings, read_settings
-from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
+from rayhelm.planner.memory.kv_cache_types import KV_CACHE_DTYPES
 from rayhelm.planner.memory.quantization import is_deprecated
 
 __all__ = ["Z95", "Lengths", "LoadShare", "ResolvedModelSpec"]
@@ -55,6 +56,8 @@ class ResolvedModelSpec:
     """One model to place."""
 
     name: str
+    written: str
+    """Its name in the fleet file: another one on the further pools of a model with `pools`."""
     service: str
     model: Checkpoint
     declared: ModelSpec
@@ -65,10 +68,24 @@ class ResolvedModelSpec:
     """Measured speed of this model."""
     share: LoadShare | None = None
     """What this model has of the load of a model with `pools`; None for others."""
+    gpus_below: float = inf
+    """A replica has fewer GPUs than this: with so many, the pinned `replicas.max` has no room."""
+    published: Checkpoint | None = None
+    """The checkpoint that vLLM reads and quantizes to `model`; None if it loads it as it is."""
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """Where the fleet file has it."""
+        return ("models", self.written)
 
     @property
     def context(self) -> int:
-        return min(self.declared.context or self.model.max_context, self.model.max_context)
+        return min(self.declared.context or self.model.default_context, self.model.max_context)
+
+    @property
+    def read_ratio(self) -> float:
+        """Bytes that are read for each byte of weights on the GPUs."""
+        return count_weights(self.published).bytes / count_weights(self.model).bytes if self.published else 1.0
 
     @property
     def task(self) -> TaskKind:

@@ -23,7 +23,7 @@ MOST_HOSTS = 8
 """Splits over more hosts are only used if they are pinned."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelSplit:
     """One way to split a replica over a pool."""
 
@@ -38,10 +38,8 @@ class ModelSplit:
     """Hosts that one replica spans."""
 
     def on_pool(self, inventory: PoolInventory) -> "ModelSplit":
-        """Return the same split on another pool of its kind. `replace` does the same, and takes five times as long."""
-        moved = object.__new__(ModelSplit)
-        moved.__dict__.update(self.__dict__, inventory=inventory)
-        return moved
+        """Return the same split on another pool of its kind."""
+        return ModelSplit(inventory, self.hosts, self.gpus, self.shape, self.nodes)
 
     @property
     def whole_gpu_count(self) -> float:
@@ -154,7 +152,8 @@ def _list_splits_with_ranks(
     expert = pin.expert is not False
     sizes = list_tensor_parallel_sizes(model, engine, host.gpu_count // dp, has_expert_parallel=expert, dp=dp)
     for tp in (pin.tensor,) if pin.tensor else sizes or (1,):
-        if tp * dp * stages <= host.gpu_count:
+        # Replicas are alike, so ranks that do not divide a host would leave GPUs of it that no other replica can use.
+        if host.gpu_count % (tp * dp * stages) == 0:
             yield ModelSplit(inventory, (), (host.gpu,) * stages, ReplicaShape(tp, stages, dp, expert), 1)
 
 

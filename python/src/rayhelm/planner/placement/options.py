@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, evaluate_split, find_least_share
+from rayhelm.planner.placement.cost import compute_cost
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import MOST_HOSTS, ModelSplit, count_pinned_stages, list_splits
@@ -24,7 +25,6 @@ class _PoolSplit:
 
     cost: float
     """Lowest cost of one replica on whole GPUs of this split and of those after it in the pool."""
-    is_priced: bool
     inventory: PoolInventory
     alike: Hashable
     """Equal for splits that differ only in the pool."""
@@ -67,14 +67,6 @@ class PoolSplits:
             self._lists[key] = sorted(found, key=lambda each: each.cost)
         return self._lists[key]
 
-    def list_unpriced(self, model_spec: ResolvedModelSpec, cluster: str | None) -> list[_PoolSplit]:
-        """Return the splits on GPUs of unknown price."""
-        key = (id(model_spec.model), model_spec.declared.pool, model_spec.declared.parallelism, cluster, None)
-        if key not in self._lists:
-            found = self.list_sorted(model_spec, cluster, False)
-            self._lists[key] = [each for each in found if not each.is_priced]
-        return self._lists[key]
-
     def _list_on_pool(
         self, model_spec: ResolvedModelSpec, inventory: PoolInventory, by_price: bool
     ) -> Iterator[_PoolSplit]:
@@ -90,8 +82,8 @@ class PoolSplits:
         for index, representative in reversed(list(enumerate(self._splits[key]))):
             here = _on_pool(representative, inventory)
             price = here.price_per_hour
-            least = min(least, (price or 0.0) if by_price else here.memory_gib)
-            found.append(_PoolSplit(least, price is not None, inventory, (kind, index), representative))
+            least = min(least, compute_cost(price, here.memory_gib, by_price=by_price))
+            found.append(_PoolSplit(least, inventory, (kind, index), representative))
         yield from reversed(found)
 
     def _describe_kind(self, model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Hashable:
@@ -114,7 +106,7 @@ class ModelOptions:
         self._factor = find_least_share(model_spec) * model_spec.replicas(1)
         self._evaluated: dict[Hashable, Evaluated] = {}
         self._has_measured_network = any(pool.network.basis for pool in self.pools)
-        self.by_price = self._has_prices()
+        self.by_price = any(pool.has_price for pool in self.pools)
 
     def walk(self, is_decided: Callable[[float], bool]) -> Iterator[Candidate | RejectedSplit]:
         """Yield candidates and refused splits in the order of their lowest possible cost: USD per hour, or GiB without
@@ -146,7 +138,7 @@ class ModelOptions:
 
     def _find_cost(self, split: ModelSplit, each: _PoolSplit) -> float:
         """Return the cost of one replica of a split on whole GPUs of a pool."""
-        return (split.get_price_in(each.inventory) or 0.0) if self.by_price else split.memory_gib
+        return compute_cost(split.get_price_in(each.inventory), split.memory_gib, by_price=self.by_price)
 
     def _is_decided_on(
         self, found: Candidate | RejectedSplit, inventory: PoolInventory, is_decided: Callable[[float], bool]
@@ -155,8 +147,8 @@ class ModelOptions:
         if isinstance(found, RejectedSplit) or found.capacity.misses_alone(self.model_spec.declared.slo):
             return False
         price = found.split.get_price_in(inventory)
-        cost = found.memory_gib if not self.by_price else (price or 0.0) * found.share * found.replicas
-        return is_decided(cost)
+        price = None if price is None else price * found.share * found.replicas
+        return is_decided(compute_cost(price, found.memory_gib, by_price=self.by_price))
 
     def list_up_to(self, cost: float) -> Iterator[Candidate]:
         """Yield the candidates that can cost at most `cost`, regardless of free GPUs."""
@@ -176,14 +168,6 @@ class ModelOptions:
         if each.alike not in self._evaluated:
             self._evaluated[each.alike] = evaluate_split(self.model_spec, each.split, self._splits.memory)
         return tuple(_move(found, each.inventory) for found in self._evaluated[each.alike])
-
-    def _has_prices(self) -> bool:
-        """Return whether the prices of all candidates are known. Only then are they compared."""
-        return not any(
-            isinstance(found, Candidate) and not found.capacity.misses_alone(self.model_spec.declared.slo)
-            for each in self._splits.list_unpriced(self.model_spec, self._cluster)
-            for found in self._evaluate(each)
-        )
 
 
 def _is_safe(found: Candidate) -> bool:

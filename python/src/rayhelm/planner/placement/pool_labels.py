@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayhelm.errors import Fix, FleetError, Problem, Rewrite
+from rayhelm.errors import Fix, Problem, Rewrite
 from rayhelm.facts import Catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.fleet import Fleet
@@ -24,7 +24,7 @@ from rayhelm.planner.placement.feature_discovery import (
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
 
-__all__ = ["check_pool_labels"]
+__all__ = ["find_shared_nodes"]
 
 _POOL = "rayhelm.dev/pool"
 """Label that is offered where the catalog has none."""
@@ -50,19 +50,16 @@ class _NodeKind:
         return f"`{self.name}` ({self.gpu.of or self.gpu.id})"
 
 
-def check_pool_labels(
+def find_shared_nodes(
     plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], fleet: Fleet, facts: Catalog
-) -> None:
-    """Raise FleetError for each used pool whose pods can start on nodes of another pool, or of another GPU."""
+) -> Iterator[Problem]:
+    """Yield a problem of each used pool whose pods can start on nodes of another pool, or of another GPU."""
     used = {plan.pool for plan in plans.values()}
     kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory, fleet, facts)]
-    problems = [
-        _build_problem(kind, rivals, fleet, facts)
-        for kind in kinds
-        if kind.name in used and (rivals := [other for other in kinds if other is not kind and _can_start(kind, other)])
-    ]
-    if problems:
-        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+    for kind in kinds:
+        rivals = [other for other in kinds if other is not kind and _can_start(kind, other)]
+        if kind.name in used and rivals:
+            yield _build_problem(kind, rivals, fleet, facts)
 
 
 def _list_kinds(inventory: PoolInventory, fleet: Fleet, facts: Catalog) -> Iterator[_NodeKind]:

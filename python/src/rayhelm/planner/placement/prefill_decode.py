@@ -77,8 +77,11 @@ def estimate_prefill_decode(
         carried=carried,
         load_concurrency=min(float(most), rate / decode.replicas * (ttft.mid + answer_s)) if traffic else None,
         prefix_hits=prefix_hits,
+        undivided_hits=prefix_hits,
         alone_ttft_s=first.at(0.0).high,
         alone_tpot_s=answers.at(1).tpot_high_s,
+        alone_ttft_mid_s=first.at(0.0).mid,
+        alone_tpot_mid_s=answers.at(1).tpot_s,
         meets_slo=not traffic or (_meets(ttft.high, objective.ttft) and _meets(at_load.tpot_high_s, objective.tpot)),
         roles=roles,
     )

@@ -8,8 +8,12 @@ from math import exp
 
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 
-__all__ = ["compute_prefix_hits", "estimate_prefix_hits"]
+__all__ = ["PREFIX_PAYS_FROM", "compute_prefix_hits", "estimate_prefix_hits", "is_prefix_routed"]
 
+PREFIX_PAYS_FROM = 0.2
+"""Part of the prompt, 0 to 1: with less shared prefix, routing by prefix costs more balance than it saves prefill."""
+_ALL_PREFIXES = 0.9
+"""Part of the requests that find their prefix on any replica from which routing by prefix saves too little."""
 _STEPS = 100
 
 
@@ -24,6 +28,13 @@ def estimate_prefix_hits(model_spec: ResolvedModelSpec, kv_tokens: float | None,
     prefix = lengths.prompt * lengths.shared
     own = lengths.prompt - prefix + lengths.answer
     return compute_prefix_hits(max(1.0, traffic.prefixes / replicas), prefix, own, kv_tokens)
+
+
+def is_prefix_routed(model_spec: ResolvedModelSpec, undivided_hits: float | None) -> bool:
+    """Return whether several replicas of the model get requests by their prefix. `undivided_hits`: of a replica that
+    gets all prefixes; None if that is not known."""
+    pays = model_spec.lengths.shared >= PREFIX_PAYS_FROM and model_spec.task.has_shared_prefix
+    return pays and (undivided_hits is None or undivided_hits < _ALL_PREFIXES)
 
 
 def compute_prefix_hits(count: float, prefix: float, own: float, capacity: float) -> float:

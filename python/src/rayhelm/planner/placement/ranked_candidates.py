@@ -10,6 +10,7 @@ from rayhelm.planner.placement.options import ModelOptions
 __all__ = ["NEVER", "Rank", "RankedCandidates"]
 
 Rank = tuple[float, ...]
+"""The faults of a candidate and its cost: the first criteria of `choose`."""
 
 NEVER = float("inf")
 """Cost limit with which all candidates are listed, those with a fault too."""
@@ -41,8 +42,9 @@ class RankedCandidates:
         listed, found = self._found.get(name, (0.0, []))
         if most > listed:
             options = self._options[name]
-            found = [(rank(each, options.by_price), each) for each in options.list_up_to(most)]
-            found.sort(key=lambda pair: (pair[0], pair[1].split.inventory.name))
+            ranked = [(rank(each, options.by_price), each) for each in options.list_up_to(most)]
+            ranked.sort(key=lambda pair: (pair[0], pair[1].split.inventory.name))
+            found = [(key[: FLAGS + 1], each) for key, each in ranked]
             self._found[name] = (most, found)
         if most == NEVER:
             return found

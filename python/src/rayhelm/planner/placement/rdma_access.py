@@ -6,21 +6,22 @@ Runs after all models are placed: replicas on one host do not use the network.
 
 from collections.abc import Iterator, Mapping
 
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import ModelPlan
 
-__all__ = ["check_rdma_access"]
+__all__ = ["find_rdma_contradictions"]
 
 
-def check_rdma_access(plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory]) -> None:
-    """Raise FleetError for each pool with a replica on several hosts whose `network` and `rdmaResource` disagree."""
+def find_rdma_contradictions(
+    plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory]
+) -> Iterator[Problem]:
+    """Yield a problem of each pool with a replica on several hosts whose `network` and `rdmaResource` disagree."""
     spanning = [plan for plan in plans.values() if plan.nodes_per_replica > 1 or plan.prefill_decode]
     by_pool = {plan.pool: plan for plan in sorted(spanning, key=lambda plan: plan.prefill_decode is not None)}
-    problems = [problem for pool, plan in by_pool.items() for problem in _check_pool(inventories[pool], plan)]
-    if problems:
-        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+    for pool, plan in by_pool.items():
+        yield from _check_pool(inventories[pool], plan)
 
 
 def _check_pool(inventory: PoolInventory, plan: ModelPlan) -> Iterator[Problem]:

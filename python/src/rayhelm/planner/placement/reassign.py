@@ -21,6 +21,8 @@ _MOST_MODELS = 8
 _MOST_NODES = 8_000
 """Candidates that are tried for one group of models."""
 _MOST_NODES_IN_ALL = 24_000
+_ROUNDING = 1e-4
+"""Costs are rounded: those that differ by less can be equal."""
 _MOST_TRIED = 300
 """Models for which a better candidate is looked for: on larger fleets the others stay where they are."""
 
@@ -154,6 +156,13 @@ class Reassignment:
         """Return the candidates that cost at most `most`, the best first."""
         return list(self._ranked.iterate(name, most))
 
+    def find_least_cost(self, name: str, now: Candidate | None) -> float:
+        """Return the cost of the cheapest candidate; 0 if the model can use a GPU that is paid for already."""
+        if now is None or now.share < 1:
+            return 0.0
+        least, cheapest = next(self._ranked.iterate(name, rank(now, self._options[name].by_price)[FLAGS]))
+        return least[FLAGS] if cheapest.share == 1 else 0.0
+
     def is_allowed(self, name: str, candidate: Candidate) -> bool:
         return self._is_allowed(name, candidate)
 
@@ -174,7 +183,7 @@ class _Branches:
         self.nodes = 0
         self._around, self._state, self._order, self._now, self._before = around, state, order, now, before
         self._value, self._most = before, 0
-        self._lists = {name: self._list(name) for name in order}
+        self._lists = self._list_all()
         self._in_order = {name for name in order if all(each.share == 1 for _, each in self._lists[name])}
         """Models whose candidates are in the order of their bounds: a fraction may cost less than its price."""
         least: list[Rank] = [(0.0,) * (FLAGS + 1)]
@@ -190,12 +199,15 @@ class _Branches:
         if all(self._lists.values()):
             self._descend(0, {})
 
-    def _list(self, name: str) -> Listed:
-        """Return the candidates that can be part of a better placement."""
-        freed = self._before[-1] - self._state.value[-1]
+    def _list_all(self) -> dict[str, Listed]:
+        """Return the candidates of each model that can be part of a better placement: without faults to remove, those
+        that cost less than what the group leaves if each other model has its cheapest candidate."""
         if self._before[:-1] != (0.0,) * (FLAGS + 1):
-            return self._around.list_candidates(name, NEVER)
-        return self._around.list_candidates(name, freed)
+            return {name: self._around.list_candidates(name, NEVER) for name in self._order}
+        freed = self._before[-1] - self._state.value[-1]
+        least = {name: self._around.find_least_cost(name, self._now[name]) for name in self._order}
+        spare = freed - sum(least.values()) + _ROUNDING
+        return {name: self._around.list_candidates(name, least[name] + spare) for name in self._order}
 
     def _descend(self, position: int, chosen: dict[str, Candidate]) -> None:
         if position == len(self._order):

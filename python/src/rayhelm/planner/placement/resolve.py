@@ -6,15 +6,18 @@ from math import floor
 
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
 from rayhelm.planner.memory.engine_defaults import build_engine_config
+from rayhelm.planner.memory.engine_settings import EngineSettings
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.replica_speed import KnownSpeeds
 
-__all__ = ["SEQUENCES", "ResolvedMemory", "resolve_settings"]
+__all__ = ["MORE_SEQUENCES", "SEQUENCES", "ResolvedMemory", "find_longest_context", "resolve_settings"]
 
 SEQUENCES = (256, 128, 64, 32, 16)
 """Values of max_num_seqs, tried in order until the model fits with certainty: fewer sequences need less memory in the
 sampler. Then the list is tried again without CUDA graphs, down to single requests."""
+MORE_SEQUENCES = (512, 1024)
+"""Tried where 256 limit a replica. 1,024 is vLLM's own value on GPUs with 70 GiB and more."""
 _FEW_SEQUENCES = (8, 4, 2, 1)
 _CONTEXT_STEP = 256
 
@@ -27,18 +30,25 @@ class ResolvedMemory:
         self.speeds = KnownSpeeds()
         """What was computed with these settings."""
 
-    def resolve(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
+    def resolve(
+        self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float, seqs: int | None = None
+    ) -> MemoryResult:
+        """Return the memory with the best settings, or with CUDA graphs and this max_num_seqs."""
         spec = model_spec.declared
         key = (
             id(model_spec.model),
             tuple(id(gpu) for gpu in split.gpus),
-            (split.shape, share),
+            (split.shape, share, seqs),
             (spec.context, None if spec.context else model_spec.lengths, model_spec.generates),
             repr(sorted(spec.engine.items())),
             model_spec.adapters,
         )
         if key not in self._found:
-            self._found[key] = resolve_settings(model_spec, split, share)
+            self._found[key] = (
+                _evaluate(model_spec, split, replace(model_spec.settings_on(split.gpu, share), seqs=seqs))
+                if seqs
+                else resolve_settings(model_spec, split, share)
+            )
         return self._found[key]
 
 
@@ -47,9 +57,7 @@ def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
     best: MemoryResult | None = None
     settings = model_spec.settings_on(split.gpu, share)
     for eager, seqs in _list_settings(model_spec):
-        tried = replace(settings, eager=eager, seqs=seqs)
-        config = build_engine_config(model_spec.model, split.gpus, split.shape, tried, model_spec.engine)
-        result = _evaluate_weakest_order(config)
+        result = _evaluate(model_spec, split, replace(settings, eager=eager, seqs=seqs))
         if result.fits_within_error:
             return result
         if best is None or _is_better(result, best):
@@ -58,6 +66,24 @@ def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
     if best.fits:
         return best
     return _try_uneven_layers(replace(best.config, gpus=split.gpus)) or _try_shorter_context(model_spec, best) or best
+
+
+def find_longest_context(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult | None:
+    """Return the memory with the longest context with which the model fits, by any of the settings that are tried;
+    None if none fits. Of settings with the same context the best ones count."""
+    longest: MemoryResult | None = None
+    settings = model_spec.settings_on(split.gpu, share)
+    for eager, seqs in _list_settings(model_spec):
+        found = _evaluate(model_spec, split, replace(settings, eager=eager, seqs=seqs))
+        if (context := found.largest_context) > (longest.config.context if longest else 0):
+            result = _evaluate_weakest_order(replace(found.config, context=context))
+            longest = result if result.fits else longest
+    return longest
+
+
+def _evaluate(model_spec: ResolvedModelSpec, split: ModelSplit, settings: EngineSettings) -> MemoryResult:
+    config = build_engine_config(model_spec.model, split.gpus, split.shape, settings, model_spec.engine)
+    return _evaluate_weakest_order(config)
 
 
 def _list_settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:

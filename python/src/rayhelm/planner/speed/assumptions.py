@@ -24,6 +24,9 @@ class SpeedAssumptions(Closed):
     narrow_layer: float
     """Least overhead of a layer without experts in a decode step, relative to one of a hidden size of 8192."""
     narrow_layer_source: str
+    encoder_efficiency: float
+    """Part of the nominal rate at which an encoder computes the input of one request."""
+    encoder_efficiency_source: str
     hop_s: float
     """Latency of a transfer between pipeline stages of one host, seconds."""
     network_latency_s: dict[str, float]
@@ -35,6 +38,9 @@ class SpeedAssumptions(Closed):
     """Prompts that are computed before that of a request, per other request in flight."""
     ttft_pass_tokens: float
     """Tokens of prompts that share the overhead of one forward pass."""
+    saturation_from: float
+    """Requests in flight in one engine above which the model of speed is too fast."""
+    saturation_source: str
     draft_share: float
     """Time of one draft token of speculative decoding, as part of a decode step."""
     acceptance_rate: float

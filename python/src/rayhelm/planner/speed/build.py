@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import FleetError, Problem, collect
 from rayhelm.facts.engines import find_engine
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
@@ -70,10 +70,9 @@ def _fit(
     settings: EngineSettings,
     vllm_version: str | None,
 ) -> tuple[Fit | None, str]:
-    try:
-        found = fit(model, gpus, shape, settings, vllm_version=vllm_version)
-    except FleetError as error:
-        return None, "; ".join(problem.message for problem in error.problems)
+    found, problems = collect(lambda: fit(model, gpus, shape, settings, vllm_version=vllm_version))
+    if not found:
+        return None, "; ".join(problem.message for problem in problems)
     return found, "" if found.fits else f"`rayhelm fit` refuses this: {found.reason}"
 
 

@@ -1,6 +1,6 @@
 """Coefficients of the speed model: `data/performance/speed.yaml`, which `make fit-performance` writes."""
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import yaml
 
 from rayhelm.facts.closed import Closed
 
-__all__ = ["Band", "BandChoice", "SpeedCoefficients", "load_coefficients"]
+__all__ = ["Band", "BandChoice", "SpeedCoefficients", "find_interval", "load_coefficients"]
 
 
 class Band(Closed):
@@ -35,6 +35,12 @@ class Bands(Closed):
     """A GPU without measured rows."""
     queued: Band
     """More requests than the replica runs at a time."""
+    installed: Band
+    """Other installations than those of the rows, which are one vendor's tuned runs: the slow end counts."""
+    saturated: Band
+    """More requests in flight in one engine than rows have."""
+    wide_experts: Band
+    """Experts in 8 or 16 bits: the rows of the fit have 4."""
 
 
 class BandChoice(NamedTuple):
@@ -44,15 +50,31 @@ class BandChoice(NamedTuple):
     """Field of `Bands`."""
     confidence: float = 0.0
     """How far the interval is that of interpolated estimates instead, 0 to 1."""
+    saturation: float = 0.0
+    """How far the interval is that of saturated engines, 0 to 1; before that of interpolated estimates."""
+    elsewhere: bool = False
+    """Whether it is to hold for other installations too."""
 
     def choose(self, bands: Bands) -> Band:
         """Return the interval of one figure."""
         band: Band = getattr(bands, self.name)
-        if not self.confidence:
-            return band
-        near, part = bands.interpolated, self.confidence
-        low, high = (far ** (1 - part) * close**part for far, close in ((band.low, near.low), (band.high, near.high)))
-        return Band.model_construct(low=low, high=high, rows=near.rows)
+        band = _blend(band, bands.saturated, self.saturation)
+        band = _blend(band, bands.interpolated, self.confidence)
+        return _join(band, bands.installed) if self.elsewhere else band
+
+
+def _blend(band: Band, other: Band, part: float) -> Band:
+    """Return an interval between two, on a logarithmic scale."""
+    if not part:
+        return band
+    low, high = (one ** (1 - part) * two**part for one, two in ((band.low, other.low), (band.high, other.high)))
+    return Band.model_construct(low=low, high=high, rows=other.rows)
+
+
+def _join(band: Band, other: Band) -> Band:
+    """Return the interval that contains both."""
+    low, high = min(band.low, other.low), max(band.high, other.high)
+    return Band.model_construct(low=low, high=high, rows=max(band.rows, other.rows))
 
 
 class SpeedCoefficients(Closed):
@@ -69,6 +91,10 @@ class SpeedCoefficients(Closed):
     """Factor of each term of a decode step."""
     ttft: dict[str, float]
     """Factor of each term of the time to first token."""
+    saturation_factor: float
+    """Factor on all times of a saturated engine, where no rows correct them: `saturation_from` of the assumptions."""
+    wide_experts_factor: float
+    """The same for models with experts in 8 or 16 bits."""
     tpot_bands: Bands
     ttft_bands: Bands
     throughput_bands: Bands
@@ -80,3 +106,10 @@ class SpeedCoefficients(Closed):
 def load_coefficients() -> SpeedCoefficients:
     text = files("rayhelm").joinpath("data/performance/speed.yaml").read_text()
     return SpeedCoefficients.model_validate(yaml.safe_load(text))
+
+
+@lru_cache(maxsize=4096)
+def find_interval(choice: BandChoice, figure: str) -> Band:
+    """Return the interval of one figure, `tpot_bands` for example. A plan asks for few choices many times."""
+    bands: Bands = getattr(load_coefficients(), figure)
+    return choice.choose(bands)

@@ -1,5 +1,6 @@
 """Estimate time to first token, time per output token and throughput of one shape, each as a 90 % interval."""
 
+from dataclasses import dataclass, replace
 from functools import cache
 from math import exp
 
@@ -7,11 +8,13 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.facts.closed import Closed
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import Band, BandChoice, load_coefficients
-from rayhelm.planner.speed.model import Speed, compute_speed, find_least_tpot_s
+from rayhelm.planner.speed.model import Speed, SpeedModel, compute_speed, find_least_tpot_s
+from rayhelm.planner.speed.monotone import Times, list_dominated, raise_times
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.replica import Load, Replica
 from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
 from rayhelm.planner.speed.terms import list_missing_figures
+from rayhelm.planner.speed.unmeasured import adjust, describe_unlike, find_saturation, has_wide_experts
 
 __all__ = ["Interval", "SpeedEstimate", "describe_doubt", "estimate_speed", "find_band", "find_high", "spread"]
 
@@ -24,7 +27,8 @@ _GROUPS = {
 """Terms of a decode step by what bounds them; the others are overhead of the engine."""
 
 
-class Interval(Closed):
+@dataclass(frozen=True, slots=True)
+class Interval:
     """A 90 % interval."""
 
     low: float
@@ -67,17 +71,42 @@ def estimate_speed(replica: Replica, load: Load, kv_cache_dtype: str = "auto") -
     speed = compute_speed(replica, load)
     if speed.is_link_overfull:
         raise FleetError(Problem(_describe_link(replica, speed)))
+    correction = _correct(replica, load, speed, kv_cache_dtype)
+    return _build_estimate(replica, load, speed, correction, _find_times(replica, load, kv_cache_dtype))
+
+
+def _correct(replica: Replica, load: Load, speed: Speed, kv_cache_dtype: str) -> Correction:
     # A lower max_num_seqs than that of the rows is another setting, which they do not tell about.
     rows = () if speed.limit == "max_num_seqs" else find_rows(replica)
-    correction = correct(replica, load, rows, kv_cache_dtype)
-    return _build_estimate(replica, load, speed, correction)
+    return adjust(correct(replica, load, rows, kv_cache_dtype), replica, speed.running)
 
 
-def _build_estimate(replica: Replica, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
+def _find_times(replica: Replica, load: Load, kv_cache_dtype: str) -> Times:
+    """Return the times at a load: no longer than those of a worse GPU, and longer with more requests in flight."""
+    compared = [(each, SpeedModel(each, load, load_coefficients())) for each in (replica, *list_dominated(replica))]
+
+    def compute(requests: float) -> Times:
+        found: list[Times] = []
+        for each, model in compared:
+            speed = model.at(requests)
+            correction = _correct(each, replace(load, concurrency=requests), speed, kv_cache_dtype)
+            found.append(Times(speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)))
+            if correction.basis == "measured" and each is replica:
+                break  # another GPU does not change a measurement
+        return Times(min(each.ttft for each in found), min(each.tpot for each in found))
+
+    rows = [row for each, _ in compared for row in find_rows(each)]
+    if not rows:
+        return compute(load.concurrency)  # the model of speed alone is in order
+    return raise_times(compute, load.concurrency, tuple(row.load.concurrency for row in rows))
+
+
+def _build_estimate(replica: Replica, load: Load, speed: Speed, correction: Correction, times: Times) -> SpeedEstimate:
     fitted = load_coefficients()
     doubt = describe_doubt(speed, correction, describe_unmeasured(load))
     band = find_band(replica, speed, correction, doubt)
-    tpot, ttft = speed.tpot_s * exp(correction.tpot), speed.ttft_s * exp(correction.ttft)
+    notes = (doubt, describe_unlike(replica, correction, speed.running))
+    ttft, tpot = times
     seconds = ttft + max(load.output_tokens - 1, 0) * tpot
     rate = load.concurrency * load.output_tokens / seconds
     return SpeedEstimate(
@@ -88,7 +117,7 @@ def _build_estimate(replica: Replica, load: Load, speed: Speed, correction: Corr
         sources=correction.references,
         bound_by=_find_bound(speed),
         running=round(min(speed.running, max(load.concurrency, 1.0)), 1),
-        notes=(doubt,) if doubt else (),
+        notes=tuple(filter(None, notes)),
     )
 
 
@@ -107,13 +136,27 @@ def describe_doubt(speed: Speed, correction: Correction, unmeasured: str) -> str
     return f"no measured row has {unmeasured}" if unmeasured else ""
 
 
-def find_band(replica: Replica, speed: Speed, correction: Correction, doubt: str = "") -> BandChoice:
-    """Return the interval that applies. `doubt`: of `describe_doubt`."""
+def find_band(
+    replica: Replica, speed: Speed, correction: Correction, doubt: str = "", *, elsewhere: bool = True
+) -> BandChoice:
+    """Return the interval that applies. `doubt`: of `describe_doubt`. `elsewhere`: whether it is to hold for what other
+    sources measured, too."""
+    if correction.basis == "measured":
+        return BandChoice("measured")
+    if not elsewhere:
+        return BandChoice(*_find_band_of_rows(replica, speed, correction, doubt))
+    if has_wide_experts(replica) and (doubt or correction.confidence < 1):
+        return BandChoice("wide_experts", 0.0 if doubt else correction.confidence)
+    name, confidence = _find_band_of_rows(replica, speed, correction, doubt)
+    return BandChoice(name, confidence, find_saturation(replica, speed.running), elsewhere=True)
+
+
+def _find_band_of_rows(replica: Replica, speed: Speed, correction: Correction, doubt: str) -> tuple[str, float]:
     if doubt:
-        return BandChoice("other_gpu")
-    if correction.basis == "measured" or correction.confidence == 1:
-        return BandChoice(correction.basis)
-    return BandChoice(_find_band_of_model(replica, speed), correction.confidence)
+        return "other_gpu", 0.0
+    if correction.confidence == 1:
+        return "interpolated", 0.0
+    return _find_band_of_model(replica, speed), correction.confidence
 
 
 def _find_band_of_model(replica: Replica, speed: Speed) -> str:
@@ -140,7 +183,7 @@ def spread(mid: float, band: Band) -> Interval:
 
 
 def _raise_low(found: Interval, least: float) -> Interval:
-    return found.model_copy(update={"low": min(max(found.low, _round(least)), found.mid)})
+    return replace(found, low=min(max(found.low, _round(least)), found.mid))
 
 
 def find_high(mid: float, band: Band) -> float:

@@ -1,9 +1,10 @@
 """The speed model: time per output token and time to first token from the terms, without measured rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf
+from types import MappingProxyType
+from typing import NamedTuple
 
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -40,8 +41,7 @@ _TOKEN_TERMS = (*_WORK_TERMS, "token")
 """Terms that grow with the tokens of the prompt. The CPU does the work of `token` beside the GPU."""
 
 
-@dataclass(frozen=True)
-class Speed:
+class Speed(NamedTuple):
     """Speed of a replica group under a load."""
 
     tpot_s: float
@@ -52,7 +52,7 @@ class Speed:
     """What limits them: `max_num_seqs`, `KV cache`; empty if nearly all fit."""
     is_prefill_bound: bool = False
     """The prompts need all that a step computes: requests wait for their prompt."""
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = MappingProxyType({})
     """Seconds of a decode step by term."""
     link_use: float = 0.0
     """Part of the rate of the link between stages that the load needs."""
@@ -66,7 +66,7 @@ def compute_speed(replica: Replica, load: Load, fitted: SpeedCoefficients | None
     """Compute the speed, with the parts of a step. The GPUs need known figures (`list_missing_figures`)."""
     model = SpeedModel(replica, load, fitted or load_coefficients())
     speed = model.at(load.concurrency)
-    return replace(speed, parts=model.list_parts(speed))
+    return speed._replace(parts=model.list_parts(speed))
 
 
 class SpeedModel:
@@ -83,13 +83,17 @@ class SpeedModel:
         self._drafts = replica.speculation.tokens if replica.speculation else 0
         self._per_step = replica.speculation.tokens_per_step if replica.speculation else 1.0
         self._stages = [_StageTime(replica, load, gpu, count, fitted) for gpu, count in _count_alike(replica.gpus)]
+        self._draft_factor = 1 + self._drafts * load_assumptions().draft_share
+        self._most_running = _find_most_running(replica, load)
         self._most_decoding = _count_most_decoding(replica, load)
+        self._new_tokens = load.input_tokens - load.cached_tokens
+        self._hops = _list_hops(replica)
         self._full_step_s, self._prompt_s = self._compute_full_step()
 
     def at(self, concurrency: float) -> Speed:
         """Return the speed with so many requests in flight, without the parts of a step."""
-        replica, load, ranks = self._replica, self._load, self._replica.shape.dp
-        running, limit = _count_running(replica, load, concurrency)
+        load, ranks = self._load, self._replica.shape.dp
+        running, limit = _limit_running(concurrency / ranks, *self._most_running)
         step, link_use = self._compute_step(running)
         tpot = step / self._per_step
         turn = self._work_s + self._pass_s + load.output_tokens * tpot
@@ -97,7 +101,7 @@ class SpeedModel:
         ahead, passes = _count_ahead(load, min(running, self._most_decoding))
         overhead = self._pass_s + self._fitted.ttft["step"] * tpot
         first = self._work_s * (1 + ahead) + overhead * (1 + passes) + self._token_s
-        hops = _compute_hops_s(replica, load.input_tokens - load.cached_tokens, link_use)
+        hops = self._compute_hops_s(self._new_tokens, link_use)
         # A replica answers no faster than it computes prompts: what is not spent on decoding is spent on waiting.
         least = concurrency / ranks * self._prompt_s - (load.output_tokens - 1) * self._full_step_s / self._per_step
         return Speed(
@@ -120,23 +124,30 @@ class SpeedModel:
         if self._drafts:
             parts["drafts"] = sum(parts.values()) * self._drafts * load_assumptions().draft_share
         if replica.shape.pp > 1:
-            parts["stage_link"] = _compute_hops_s(replica, batch.tokens + batch.prefill_tokens, speed.link_use)
+            parts["stage_link"] = self._compute_hops_s(batch.tokens + batch.prefill_tokens, speed.link_use)
         return parts
 
     def _compute_step(self, running: float) -> tuple[float, float]:
         """Return the seconds of a decode step over all stages, and the use of the link between them."""
-        replica = self._replica
-        sequences, others = _count_sequences(replica, self._load, running)
-        tokens = sequences * (self._drafts + 1)
+        sequences, others = self._count_sequences(running)
         seconds = self._list_stage_seconds(sequences, others)
-        step, slowest = sum(stage.count * each for stage, each in zip(self._stages, seconds, strict=True)), max(seconds)
-        if self._drafts:
-            step *= 1 + self._drafts * load_assumptions().draft_share
-        if replica.shape.pp == 1:
-            return step, 0.0
-        moved = tokens + others * (self._load.input_tokens - self._load.cached_tokens)
-        use = _compute_link_use(replica, moved, slowest)
-        return step + _compute_hops_s(replica, moved, use), use
+        if not self._hops:
+            return seconds[0] * self._draft_factor, 0.0
+        step = sum(stage.count * each for stage, each in zip(self._stages, seconds, strict=True)) * self._draft_factor
+        moved = sequences * (self._drafts + 1) + others * self._new_tokens
+        use = _compute_link_use(self._replica, moved, max(seconds))
+        return step + self._compute_hops_s(moved, use), use
+
+    def _count_sequences(self, running: float) -> tuple[float, float]:
+        return _divide_over_stages(self._replica, self._load, min(running, self._most_decoding), self._per_step)
+
+    def _compute_hops_s(self, tokens: float, use: float) -> float:
+        """Return the seconds of the transfers between stages. They queue if the link is more than half full."""
+        if not self._hops:
+            return 0.0
+        queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
+        moved = tokens * self._replica.model.hidden * _BYTES
+        return sum(count * (link.latency_s + moved / (link.gb_per_s * 1e9) * queue) for link, count in self._hops)
 
     def _list_stage_seconds(self, sequences: float, others: float) -> list[float]:
         """Return the seconds of a step on one stage of each kind."""
@@ -159,17 +170,27 @@ class _StageTime:
     """Seconds of a decode step on neighboring stages with the same GPU, by what the step has more or less of."""
 
     def __init__(self, replica: Replica, load: Load, gpu: GpuKind, count: int, fitted: SpeedCoefficients) -> None:
-        factor = _scale(replica, gpu, fitted)
-        rates = {
-            unit: factor * sum(fitted.tpot[name] * rate for name, rate in of_unit.items())
-            for unit, of_unit in list_decode_rates(replica, gpu, fitted).items()
-        }
+        rates = _list_weighted_rates(replica, gpu, fitted)
         self.count = count
-        self.fixed, self.expert = rates.pop("step"), rates.pop("experts_hit")
+        self.fixed, self.expert = rates["step"], rates["experts_hit"]
         self.sequence, self.other = (
-            sum(rate * units[unit] for unit, rate in rates.items())
+            sum(rate * units[unit] for unit, rate in rates.items() if unit not in ("step", "experts_hit"))
             for units in (count_units(replica, _batch_of(replica, load, *each)) for each in ((1.0, 0.0), (0.0, 1.0)))
         )
+
+
+def _list_weighted_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> dict[str, float]:
+    """Return the seconds of a decode step by unit. They do not depend on the load."""
+    known, rates = replica.known_weights.get(gpu.id, (None, {}))
+    if known is fitted:
+        return rates
+    factor = _scale(replica, gpu, fitted)
+    rates = {
+        unit: factor * sum(fitted.tpot[name] * rate for name, rate in of_unit.items())
+        for unit, of_unit in list_decode_rates(replica, gpu, fitted).items()
+    }
+    replica.known_weights[gpu.id] = fitted, rates
+    return rates
 
 
 def list_pass_terms(replica: Replica, load: Load, fitted: SpeedCoefficients | None = None) -> tuple[float, float]:
@@ -183,14 +204,18 @@ def list_pass_terms(replica: Replica, load: Load, fitted: SpeedCoefficients | No
 
 def count_running(replica: Replica, load: Load) -> tuple[float, str]:
     """Return the requests that one rank runs at a time, and what limits them; empty if nearly all fit."""
-    return _count_running(replica, load, load.concurrency)
+    return _limit_running(load.concurrency / replica.shape.dp, *_find_most_running(replica, load))
 
 
-def _count_running(replica: Replica, load: Load, concurrency: float) -> tuple[float, str]:
-    wanted = max(1.0, concurrency / replica.shape.dp)
-    most, limit = float(replica.max_num_seqs), "max_num_seqs"
+def _find_most_running(replica: Replica, load: Load) -> tuple[float, str]:
+    most = float(replica.max_num_seqs)
     if replica.kv_tokens and (held := replica.kv_tokens / (load.input_tokens + load.output_tokens / 2)) < most:
-        most, limit = held, "KV cache"
+        return held, "KV cache"
+    return most, "max_num_seqs"
+
+
+def _limit_running(concurrency: float, most: float, limit: str) -> tuple[float, str]:
+    wanted = max(1.0, concurrency)
     return max(1.0, min(wanted, most)), limit if wanted > _NEARLY_FULL * most else ""
 
 
@@ -215,8 +240,11 @@ def _build_batch(replica: Replica, load: Load, running: float) -> StageBatch:
 def _count_sequences(replica: Replica, load: Load, running: float) -> tuple[float, float]:
     """Return the sequences that a stage decodes in a step, and the prompts that it computes beside them. Stages work on
     different requests at the same time."""
-    running = min(running, _count_most_decoding(replica, load))
     per_step = replica.speculation.tokens_per_step if replica.speculation else 1.0
+    return _divide_over_stages(replica, load, min(running, _count_most_decoding(replica, load)), per_step)
+
+
+def _divide_over_stages(replica: Replica, load: Load, running: float, per_step: float) -> tuple[float, float]:
     sequences = max(running / replica.shape.pp, min(running, 1.0))
     return sequences, max(running - 1, 0.0) / replica.shape.pp * per_step / load.output_tokens
 
@@ -239,6 +267,7 @@ def _batch_of(replica: Replica, load: Load, sequences: float, others: float) -> 
         prefill_tokens=others * (load.input_tokens - load.cached_tokens),
         prefill_pairs=others * full,
         prefill_window_pairs=others * windowed,
+        prompts=others,
     )
 
 
@@ -254,7 +283,7 @@ def _scale(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> float:
 def _count_pairs(replica: Replica, load: Load) -> tuple[float, float]:
     """Return the pairs of tokens of which one prompt computes the attention: in full and in windowed layers."""
     new, tokens = load.input_tokens - load.cached_tokens, load.input_tokens
-    window = min(tokens, replica.model.attention.sliding_window or tokens)
+    window = min(tokens, replica.model.attention.local_tokens or tokens)
     return new * (tokens - new / 2), 0.75 * window * new
 
 
@@ -264,7 +293,7 @@ def list_first_token_terms(
     """Return the terms of the time to first token, before the coefficients. `running`: requests in flight, whose
     prompts lengthen them."""
     full, windowed = _count_pairs(replica, load)
-    batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
+    batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed, 1.0)
     terms = {"step": tpot, "request": 1e-2, "token": load.input_tokens * 1e-6}
     for gpu, stages in _count_alike(replica.gpus):
         factor = stages * _scale(replica, gpu, fitted)
@@ -300,18 +329,13 @@ def _compute_link_use(replica: Replica, tokens: float, stage_s: float) -> float:
     return tokens * replica.model.hidden * _BYTES / (link.gb_per_s * 1e9) / stage_s
 
 
-def _compute_hops_s(replica: Replica, tokens: float, use: float) -> float:
-    """Return the seconds of the transfers between stages. They queue if the link is more than half full."""
+def _list_hops(replica: Replica) -> list[tuple[StageLink, int]]:
+    """Return the links between stages, and the transfers over each."""
     hops = replica.shape.pp - 1
     if not hops:
-        return 0.0
+        return []
     slow = (hops if replica.network_hops is None else replica.network_hops) if replica.link else 0
-    queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
-    moved = tokens * replica.model.hidden * _BYTES
-    total = 0.0
-    for link, count in ((_find_link(replica), slow), (find_host_link(replica.gpus[0]), hops - slow)):
-        total += count * (link.latency_s + moved / (link.gb_per_s * 1e9) * queue)
-    return total
+    return [(_find_link(replica), slow), (find_host_link(replica.gpus[0]), hops - slow)]
 
 
 def _find_link(replica: Replica) -> StageLink:

@@ -12,7 +12,7 @@ from rayhelm.planner.speed.model import compute_speed
 from rayhelm.planner.speed.replica import Load, Replica
 from rayhelm.planner.speed.rows import MeasuredRow, find_architecture, load_rows, replica_of_row
 
-__all__ = ["Correction", "correct", "find_rows"]
+__all__ = ["Correction", "correct", "find_rows", "list_row_gpus"]
 
 _WIDTHS = {"tp": 1.0, "concurrency": 1.5, "input": 1.5, "output": 2.0}
 """Doublings over which a row loses its weight."""
@@ -65,9 +65,15 @@ def find_rows(replica: Replica) -> tuple[MeasuredRow, ...]:
     return _index_rows().get((replica.gpus[0].id, replica.shape.dp, find_architecture(replica.model)), ())
 
 
+def list_row_gpus(replica: Replica) -> tuple[str, ...]:
+    """Return the GPUs on which the model was measured."""
+    architecture = find_architecture(replica.model)
+    return tuple(gpu for gpu, ranks, measured in _index_rows() if (ranks, measured) == (replica.shape.dp, architecture))
+
+
 @cache
-def _index_rows() -> dict[object, tuple[MeasuredRow, ...]]:
-    found: dict[object, tuple[MeasuredRow, ...]] = {}
+def _index_rows() -> dict[tuple[str, int, tuple[object, ...]], tuple[MeasuredRow, ...]]:
+    found: dict[tuple[str, int, tuple[object, ...]], tuple[MeasuredRow, ...]] = {}
     for row in load_rows():
         key = (row.gpu, row.shape.dp, row.architecture)
         found[key] = (*found.get(key, ()), row)

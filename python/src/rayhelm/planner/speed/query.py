@@ -12,19 +12,18 @@ from rayhelm.errors import FleetError, Problem, RayhelmError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.closed import Closed
 from rayhelm.facts.huggingface import read_config
-from rayhelm.facts.model import Checkpoint, Quantization
+from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.network import NetworkKind
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
+from rayhelm.planner.memory.online_quantization import quantize_at_load
 from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.build import build_replica
 from rayhelm.planner.speed.estimate import SpeedEstimate, estimate_speed
-from rayhelm.planner.speed.replica import Load, Speculation, StageLink
+from rayhelm.planner.speed.replica import Load, Replica, Speculation, StageLink
 
-__all__ = ["SpeedQuery", "answer_lines", "answer_query"]
+__all__ = ["SpeedQuery", "answer_lines", "answer_query", "read_replica"]
 
-_ONLINE_QUANTIZATION = {"fp8": Quantization(method="fp8", bits=8)}
-"""Values of vLLM's `quantization` that quantize an unquantized checkpoint when it is loaded."""
 _MOST_DRAFTS = 64
 
 
@@ -67,11 +66,24 @@ class SpeedQuery(Closed):
 
 def answer_query(query: SpeedQuery) -> SpeedEstimate:
     """Answer one query. Raises FleetError for unknown names, and for what cannot be estimated."""
-    model = _apply_quantization(_find_model(query.model, query.config), query.engine)
-    gpu = load_catalog().gpu(query.gpu)
+    replica, load, why = read_replica(query)
+    gpu, model = replica.gpus[0], replica.model
+    if gpu.engine == "none":
+        raise FleetError(Problem(f"vLLM is not known to run on {gpu.id}"))
+    found = estimate_speed(replica, load, str(query.engine.get("kv_cache_dtype") or "auto"))
+    remarks = (*found.notes, why, _find_context_error(model, query), load_catalog().explain_gpu_name(query.gpu))
+    notes = tuple(note for note in remarks if note)
+    if query.engine.get("enforce_eager"):
+        notes = (*notes, "enforce_eager: decoding without CUDA graphs is slower than this estimate")
+    return found.model_copy(update={"notes": notes})
+
+
+def read_replica(query: SpeedQuery) -> tuple[Replica, Load, str]:
+    """Return the replica and the load of a query, and why the KV cache is unknown (empty if it is known)."""
+    model = quantize_at_load(_find_model(query.model, query.config), query.engine)
     replica, why = build_replica(
         model,
-        [gpu] * query.shape.pp,
+        [load_catalog().gpu(query.gpu)] * query.shape.pp,
         query.shape,
         context=query.input_tokens + query.output_tokens,
         engine=query.engine,
@@ -79,15 +91,7 @@ def answer_query(query: SpeedQuery) -> SpeedEstimate:
         link=_find_link(query.network) if query.network else None,
         speculation=_read_speculation(query.engine),
     )
-    if gpu.engine == "none":
-        raise FleetError(Problem(f"vLLM is not known to run on {gpu.id}"))
-    load = Load(query.input_tokens, query.output_tokens, query.concurrency)
-    found = estimate_speed(replica, load, str(query.engine.get("kv_cache_dtype") or "auto"))
-    remarks = (*found.notes, why, _find_context_error(model, query), load_catalog().explain_gpu_name(query.gpu))
-    notes = tuple(note for note in remarks if note)
-    if query.engine.get("enforce_eager"):
-        notes = (*notes, "enforce_eager: decoding without CUDA graphs is slower than this estimate")
-    return found.model_copy(update={"notes": notes})
+    return replica, Load(query.input_tokens, query.output_tokens, query.concurrency), why
 
 
 def _find_context_error(model: Checkpoint, query: SpeedQuery) -> str:
@@ -140,12 +144,6 @@ def _find_model(model: str | None, config: str | None) -> Checkpoint:
     if bool(model) == bool(config):
         raise FleetError(Problem("give either `model` or `config`"))
     return read_config(model) if model else read_config(Path(config or ""))
-
-
-def _apply_quantization(model: Checkpoint, engine: dict[str, Any]) -> Checkpoint:
-    """Return the model as the engine loads it: `quantization: fp8` quantizes a checkpoint of 16 bits."""
-    wanted = _ONLINE_QUANTIZATION.get(str(engine.get("quantization")))
-    return model.model_copy(update={"quantization": wanted}) if wanted and not model.quantization else model
 
 
 def _find_link(name: str) -> StageLink:

@@ -1,6 +1,6 @@
 """What a speed estimate depends on: a replica of a model, and the load."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from rayhelm.facts.gpu import GpuKind
@@ -60,6 +60,19 @@ class Replica:
     share: float = 1.0
     """Fraction of each GPU."""
     speculation: Speculation | None = None
+    known_rates: dict[str, dict[str, dict[str, float]]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """Rates of a decode step by GPU: they do not depend on the load, and a plan asks for many loads of a replica."""
+
+    known_weights: dict[str, tuple[object, dict[str, float]]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """The rates of each unit with the coefficients of a fit, by GPU, and these coefficients."""
+    known_prefill_rates: dict[str, dict[str, dict[str, float]]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """Rates of prompt tokens by GPU."""
 
     @cached_property
     def work(self) -> "ModelWork":

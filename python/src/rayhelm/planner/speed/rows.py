@@ -61,9 +61,10 @@ def load_rows() -> tuple[MeasuredRow, ...]:
 
 def describe_unmeasured(load: Load, own: tuple[MeasuredRow, ...] = ()) -> str:
     """Return in what a load differs from that of all rows; empty if rows reach it. `own`: rows of the fleet."""
-    most, fewest = _find_range(load_rows())
+    most, fewest = _find_range_of_all()
     if own:
-        most, fewest = max(most, _find_range(own)[0]), min(fewest, _find_range(own)[1])
+        longest, shortest = _find_range(own)
+        most, fewest = max(most, longest), min(fewest, shortest)
     new = load.input_tokens - load.cached_tokens
     found = [f"prompts of {new:,.0f} tokens (most: {most:,.0f})"] if new > most else []
     if load.output_tokens < fewest:
@@ -72,6 +73,10 @@ def describe_unmeasured(load: Load, own: tuple[MeasuredRow, ...] = ()) -> str:
 
 
 @cache
+def _find_range_of_all() -> tuple[float, float]:
+    return _find_range(load_rows())
+
+
 def _find_range(rows: tuple[MeasuredRow, ...]) -> tuple[float, float]:
     """Return the longest prompt and the shortest response that were measured, tokens."""
     return max(row.load.input_tokens for row in rows), min(row.load.output_tokens for row in rows)

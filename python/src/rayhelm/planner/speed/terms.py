@@ -3,6 +3,7 @@
 The fitted coefficients multiply them. One stage of one rank is counted at a time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rayhelm.facts.gpu import GpuKind
@@ -42,6 +43,8 @@ class StageBatch:
     """Pairs of tokens of which they compute the attention, with full attention."""
     prefill_window_pairs: float = 0.0
     """The same in layers with a sliding window."""
+    prompts: float = 0.0
+    """Requests whose prompt starts: an encoder computes the input of each."""
 
 
 def list_missing_figures(gpu: GpuKind) -> tuple[str, ...]:
@@ -60,7 +63,15 @@ def count_decode_terms(
     """Return the terms of one decode step on one stage, by name of the coefficient."""
     units = count_units(replica, batch)
     rates = list_decode_rates(replica, gpu, fitted)
-    return {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
+    return _add_terms(rates, units)
+
+
+def _add_terms(rates: Rates, units: Mapping[str, float]) -> dict[str, float]:
+    terms: dict[str, float] = {}
+    for unit, of_unit in rates.items():
+        for name, rate in of_unit.items():
+            terms[name] = terms.get(name, 0.0) + rate * units[unit]
+    return terms
 
 
 def count_units(replica: Replica, batch: StageBatch) -> dict[str, float]:
@@ -74,13 +85,22 @@ def count_units(replica: Replica, batch: StageBatch) -> dict[str, float]:
         "cached_tokens": batch.sequences * (full * batch.context + windowed * min(batch.context, window)),
         "tokens": batch.tokens,
         "prefill_tokens": batch.prefill_tokens,
+        "prompts": batch.prompts,
         "all_tokens": batch.tokens + batch.prefill_tokens,
         "pairs": full * batch.prefill_pairs + windowed * batch.prefill_window_pairs,
     }
 
 
 def list_decode_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
-    """Return the rates of a decode step on one stage. Cached tokens and pairs are counted in each layer."""
+    """Return the rates of a decode step on one stage. Cached tokens and pairs are counted in each layer.
+
+    Of `fitted`, only the efficiencies count, which no fit changes."""
+    if gpu.id not in replica.known_rates:
+        replica.known_rates[gpu.id] = _compute_decode_rates(replica, gpu, fitted)
+    return replica.known_rates[gpu.id]
+
+
+def _compute_decode_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
     model, work, shape = replica.model, replica.work, replica.shape
     part = 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
@@ -137,7 +157,7 @@ def count_prefill_terms(
     native, shards = _is_native(gpu, work.expert_format), replica.shape.expert_gpus
     units = count_units(replica, batch)
     rates = _list_prefill_rates(replica, gpu, fitted)
-    prefill = {name: rate * units[unit] for unit, of_unit in rates.items() for name, rate in of_unit.items()}
+    prefill = _add_terms(rates, units)
     expert = prefill.pop("expert_compute")
     terms = prefill | {
         "expert_compute_native": expert if native else 0.0,
@@ -153,6 +173,12 @@ def count_prefill_terms(
 
 def _list_prefill_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
     """Return the rates of prompt tokens, and of decoded tokens beside them, for all layers."""
+    if gpu.id not in replica.known_prefill_rates:
+        replica.known_prefill_rates[gpu.id] = _compute_prefill_rates(replica, gpu, fitted)
+    return replica.known_prefill_rates[gpu.id]
+
+
+def _compute_prefill_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficients) -> Rates:
     model, work = replica.model, replica.work
     shape = replica.shape
     flops = _find_flops(gpu, work.expert_format) * fitted.compute_efficiency[work.expert_format]
@@ -164,7 +190,21 @@ def _list_prefill_rates(replica: Replica, gpu: GpuKind, fitted: SpeedCoefficient
         },
         "all_tokens": {"expert_compute": 2 * work.expert_parameters * shape.expert_ranks / shape.expert_gpus / flops},
         "pairs": {"attention": 2 * 4 * width / shape.tp / ((gpu.bf16_tflops or 0.0) * 1e12)},
+        "prompts": {"prefill_compute": _compute_encoder(replica, gpu) / shape.tp},
     }
+
+
+def _compute_encoder(replica: Replica, gpu: GpuKind) -> float:
+    """Return the seconds of an encoder whose whole output each request reads (Whisper: 30 s of audio), and of the keys
+    and values that the decoder makes of it. Other inputs, such as images, have no known number per request."""
+    model, encoder = replica.model, replica.model.encoder
+    if model.engine != "vllm" or encoder is None or not encoder.cross_attention or encoder.kind != "audio":
+        return 0.0
+    matrices = encoder.layers * encoder.hidden * (4 * encoder.hidden + 2 * encoder.intermediate)
+    crossed = model.layers * encoder.hidden * 2 * model.attention.kv_heads * model.attention.head_dim
+    pairs = encoder.layers * encoder.positions**2 * encoder.hidden
+    flops = 2 * (matrices + crossed) * encoder.positions + 4 * pairs
+    return flops / ((gpu.bf16_tflops or 0.0) * 1e12 * load_assumptions().encoder_efficiency)
 
 
 def _compute_dense(replica: Replica, gpu: GpuKind, tokens: float, fitted: SpeedCoefficients) -> float:
@@ -194,10 +234,10 @@ def count_experts_hit(replica: Replica, tokens: float) -> float:
 
 
 def _count_attention_layers(replica: Replica) -> tuple[int, int, int]:
-    """Return the layers with full attention, those with a sliding window, and its tokens."""
+    """Return the layers with full attention, those with a sliding window or chunks, and its tokens."""
     model, attention = replica.model, replica.model.attention
-    windowed = attention.windowed_layers
-    return len(model.attention_layers) - windowed, windowed, attention.sliding_window or model.max_context
+    local = attention.local_layers
+    return len(model.attention_layers) - local, local, attention.local_tokens or model.max_context
 
 
 def _scale_with_width(replica: Replica) -> float:

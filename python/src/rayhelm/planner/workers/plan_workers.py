@@ -143,7 +143,7 @@ def _choose_min_available(models: Sequence[ModelPlan], fewest: int, fleet: Fleet
     else:
         because = "the smallest number of replicas leaves none to evict: a budget would block every drain"
     chosen = f"{kept} pod" if kept else "no budget"
-    path = f"models.{fleet.part_of(models[0].model) or models[0].model}.replicas"
+    path = f"models.{models[0].written}.replicas"
     return kept, Reason(decision="disruption_budget", chosen=chosen, because=because, path=path)
 
 

@@ -4,15 +4,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rayhelm import processes
+from rayhelm.facts.tasks import DataPath
 from rayhelm.run.local.state import EndpointState
 
-__all__ = ["build_data_path_environment", "merge_data_paths", "read_data_path"]
+__all__ = ["build_data_path_environment", "merge_data_paths", "name_data_path", "read_data_path"]
 
 _HAPROXY = "RAY_SERVE_ENABLE_HA_PROXY"
+_DIRECT = "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING"
 _VARIABLES = (
     _HAPROXY,
-    "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING",
+    _DIRECT,
     "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY",
+    "RAY_SERVE_HAPROXY_INGRESS_REQUEST_ROUTER_TIMEOUT_S",
 )
 
 
@@ -25,6 +28,13 @@ def read_data_path(service: Mapping[str, Any]) -> dict[str, str]:
 def merge_data_paths(found: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return what all services select, because one Ray serves them. Each variable is a step away from Python."""
     return dict(set.intersection(*(set(each.items()) for each in found)))
+
+
+def name_data_path(variables: Mapping[str, str]) -> DataPath:
+    """Return the data path that the variables select."""
+    if _DIRECT in variables:
+        return "Direct"
+    return "HAProxy" if _HAPROXY in variables else "Python"
 
 
 def build_data_path_environment(variables: Mapping[str, str], state: EndpointState, taken: set[int]) -> dict[str, str]:

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayhelm.deploy.advice import how_to_get_ray
-from rayhelm.errors import Fix, FleetError, MissingError, Problem
+from rayhelm.errors import Fix, FleetError, MissingError, Problem, attempt, collect
 from rayhelm.facts.huggingface import read_config, read_keys
 from rayhelm.facts.model import Attention, BuiltMemory, BuiltRank, Checkpoint, StatedMemory
 from rayhelm.facts.stated import UNCHECKED
@@ -50,10 +51,11 @@ def build_record(path: Path, sizes: Sequence[int], *, name: str | None, context:
     built: dict[int, BuiltModel] = {}
     refused: dict[int, str] = {}
     for tp in sizes:
-        try:
-            built[tp] = _build(keys, tp, context)
-        except FleetError as error:
-            refused[tp] = error.problems[0].message
+        model, problems = collect(partial(_build, keys, tp, context))
+        if model:
+            built[tp] = model
+        else:
+            refused[tp] = problems[0].message
     if not built:
         reasons = "; ".join(f"tensor parallel size {tp}: {why}" for tp, why in refused.items())
         fix = Fix.advice("write `memory: {weights: …, kvPerToken: …}` of the model in the fleet file instead")
@@ -86,10 +88,7 @@ def _read_version() -> str:
 
 def _read(path: Path) -> Checkpoint | None:
     """Return the record of rayhelm's own reader; None if it does not know the architecture."""
-    try:
-        return read_config(path)
-    except FleetError:
-        return None
+    return attempt(lambda: read_config(path))
 
 
 def _build(keys: dict[str, Any], tp: int, context: int | None) -> "BuiltModel":

@@ -18,6 +18,7 @@ from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.run.local.gateway import find_haproxy
 from rayhelm.run.local.prometheus import find_prometheus
 from rayhelm.run.local.state import EndpointState
+from rayhelm.run.standin.small_model import CACHE_BYTES
 
 __all__ = ["LocalGpus", "check", "find_build", "find_gpus", "find_other_rays"]
 
@@ -40,6 +41,8 @@ SEPARATE = StandInMemory(base=1500 * MIB, per_model=3000 * MIB)
 """Each process imports vLLM. Measured: 4.4 GiB with one model, 7.3 GiB with two."""
 SHARED = StandInMemory(base=2000 * MIB, per_model=800 * MIB)
 """With `--share-imports`: the pages of the import are counted in `base`."""
+SMALL_MODEL = CACHE_BYTES + 1024 * MIB
+"""More than a tiny model takes: KV cache, and weights of 135 million parameters in 32 bits, twice while they load."""
 SERVE_ONE = Fix(command="rayhelm up ... --service NAME", why="serve one service")
 
 
@@ -57,6 +60,7 @@ def check(
     port: int,
     models: int,
     stand_in: bool,
+    small_models: int = 0,
     share_imports: bool = False,
     requested_gpus: float = 0,
     gpus: LocalGpus | None = None,
@@ -65,7 +69,8 @@ def check(
 ) -> None:
     """Raise RayhelmError with the first problem that prevents the endpoint from starting.
 
-    `requested_gpus` is the number of GPUs that the models request; `gpus` are those of this computer.
+    `small_models` of the `models` have weights of a hub. `requested_gpus` is the number of GPUs that the models
+    request; `gpus` are those of this computer.
     """
     _check_packages()
     _check_build(stand_in, gpus)
@@ -77,7 +82,7 @@ def check(
     _check_not_running(state)
     _check_port(port)
     if stand_in:
-        _check_memory(models, SHARED if share_imports else SEPARATE)
+        _check_memory(models, SHARED if share_imports else SEPARATE, extra=small_models * SMALL_MODEL)
     if requested_gpus > (gpus.count if gpus else 0):
         _refuse_too_few_gpus(requested_gpus, gpus)
     _check_disk(state)
@@ -177,8 +182,8 @@ def _check_port(port: int) -> None:
         raise FleetError(Problem(f"port {port} is in use by {listener}; nothing was started", fix=fix))
 
 
-def _check_memory(models: int, memory: StandInMemory) -> None:
-    needed = memory.base + models * memory.per_model
+def _check_memory(models: int, memory: StandInMemory, *, extra: int) -> None:
+    needed = memory.base + models * memory.per_model + extra
     free = psutil.virtual_memory().available
     if free >= needed:
         return

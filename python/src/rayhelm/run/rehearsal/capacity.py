@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ZERO", "Capacity", "can_schedule", "list_free_capacity", "list_pod_requests", "sum_requests"]
+from rayhelm.facts.quantities import parse_quantity
 
-_UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+__all__ = ["ZERO", "Capacity", "can_schedule", "list_free_capacity", "list_pod_requests", "sum_requests"]
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,7 @@ def _request(container: Mapping[str, Any]) -> Capacity:
 
 
 def _read_capacity(resources: Mapping[str, Any]) -> Capacity:
-    return Capacity(_parse_quantity(resources.get("memory", 0)), _parse_quantity(resources.get("cpu", 0)))
-
-
-def _parse_quantity(quantity: str | float) -> float:
-    text = str(quantity)
-    unit = next((unit for unit in sorted(_UNITS, key=len, reverse=True) if text.endswith(unit)), "")
-    return float(text.removesuffix(unit)) * _UNITS.get(unit, 1)
+    return Capacity(*(float(parse_quantity(resources.get(name, 0))) for name in ("memory", "cpu")))
 
 
 def _is_tainted(node: Mapping[str, Any]) -> bool:

@@ -1,14 +1,12 @@
 """Print the report of a rehearsal: tables in a terminal, or Markdown for a pull request."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from rayhelm.deploy.markdown import escape_markdown
+from rayhelm.deploy.report_tables import ReportTable, format_tables, print_tables
 from rayhelm.run.rehearsal.report import Report, RequestSummary
 
 __all__ = ["format_markdown", "print_report"]
@@ -16,29 +14,11 @@ __all__ = ["format_markdown", "print_report"]
 KEPT = "the rehearsal keeps running"
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table in any format."""
-
-    columns: tuple[str, ...]
-    figures: int
-    """Number of numeric columns at the end."""
-    rows: tuple[tuple[str, ...], ...]
-
-
 def print_report(report: Report, out: Console) -> None:
     color = "green" if report.ok else "red"
     out.print(f"[bold {color}]{escape(_describe_result(report))}[/bold {color}]", soft_wrap=True)
     out.print(_describe_cluster(report), soft_wrap=True, markup=False)
-    for rows in _build_tables(report):
-        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-        for index, column in enumerate(rows.columns):
-            figure = index >= len(rows.columns) - rows.figures
-            table.add_column(column, justify="right" if figure else "left", no_wrap=figure, overflow="fold")
-        for row in rows.rows:
-            table.add_row(*map(escape, row))
-        out.print()
-        out.print(table)
+    print_tables(_build_tables(report), out)
     for title, lines in _build_lists(report):
         out.print(f"\n[bold]{title}[/bold]")
         for line in lines:
@@ -48,15 +28,8 @@ def print_report(report: Report, out: Console) -> None:
 def format_markdown(report: Report) -> str:
     """Return the report as Markdown, with a line break at the end."""
     cluster = "\n".join(map(escape_markdown, _describe_cluster(report).splitlines()))
-    parts = [f"### {escape_markdown(_describe_result(report))}", cluster]
-    for rows in _build_tables(report):
-        kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
-        lines = [
-            rows.columns,
-            kinds,
-            *([escape_markdown(cell) for cell in row] for row in rows.rows),
-        ]
-        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    tables = format_tables(_build_tables(report), escape_markdown)
+    parts = [f"### {escape_markdown(_describe_result(report))}", cluster, *tables]
     for title, lines_ in _build_lists(report):
         if title != KEPT:  # it has an API key
             parts.append(
@@ -83,11 +56,11 @@ def _describe_cluster(report: Report) -> str:
     )
 
 
-def _build_tables(report: Report) -> Iterator[_Table]:
+def _build_tables(report: Report) -> Iterator[ReportTable]:
     services = tuple(
         (each.name, ", ".join(each.models), _format_seconds(each.ready_seconds)) for each in report.services
     )
-    yield _Table(("service", "models", "ready after"), 1, services)
+    yield ReportTable(("service", "models", "ready after"), 1, services)
     if report.changes:
         changes = tuple(
             (
@@ -98,19 +71,19 @@ def _build_tables(report: Report) -> Iterator[_Table]:
             )
             for each in report.changes
         )
-        yield _Table(("changed", "effect", "switched after", "complete after"), 2, changes)
+        yield ReportTable(("changed", "effect", "switched after", "complete after"), 2, changes)
     gpus = tuple(
         (each.pool, each.gpu, *map(str, (each.before, each.peak, each.after, each.capacity))) for each in report.gpus
     )
-    yield _Table(("pool", "GPUs of the real fleet", "before", "peak", "after", "capacity"), 4, gpus)
+    yield ReportTable(("pool", "GPUs of the real fleet", "before", "peak", "after", "capacity"), 4, gpus)
     requests = [_build_row("before" if report.during else "constant load", report.before)]
     requests += [_build_row("during the change", report.during)] if report.during else []
-    yield _Table(("requests", "answered", "failed", "p50", "p99", "slowest"), 5, tuple(requests))
+    yield ReportTable(("requests", "answered", "failed", "p50", "p99", "slowest"), 5, tuple(requests))
     if report.failures:
         failures = tuple(
             (each.at, each.target, each.kind, each.error, f"{each.seconds:.1f} s") for each in report.failures
         )
-        yield _Table(("failed at", "model", "kind", "error", "after"), 1, failures)
+        yield ReportTable(("failed at", "model", "kind", "error", "after"), 1, failures)
 
 
 def _build_lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:

@@ -23,7 +23,7 @@ INTERVAL = 3.0
 
 def count_gpus(service: str, rendered: Rendered, values: RayServiceValues) -> GpuUsage:
     """Count the GPUs of one Ray cluster of the service with the minimum number of workers."""
-    kinds = name_pod_kinds(rendered.plan.of_service(service), rendered.loaded.fleet)
+    kinds = name_pod_kinds(rendered.plan.of_service(service), rendered.plan.declared)
     pools = {name: kind.pool for kind, name in kinds.items()}
     used: GpuUsage = Counter()
     for name, group in values.worker_groups.items():

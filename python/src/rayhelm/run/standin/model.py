@@ -25,6 +25,7 @@ from rayhelm.deploy.values.ray_service.weights import WeightsVolume
 from rayhelm.facts.tasks import load_tasks
 from rayhelm.run.standin.adapters import ADAPTERS, COUNT, RANK
 from rayhelm.run.standin.families import POSITIONS, is_family
+from rayhelm.run.standin.small_model import Downloaded, build_small_model
 
 __all__ = ["CACHE_BYTES", "StandIn", "adapt_for_local_gpus", "make_stand_in"]
 
@@ -51,6 +52,25 @@ _NEAREST: Mapping[str, tuple[str, str]] = {
         ),
         (_VISION, _IMPORTS_TORCHVISION),
     ),
+    **dict.fromkeys(
+        (
+            "Gemma4ForConditionalGeneration",
+            "KimiK25ForConditionalGeneration",
+            "Llama4ForConditionalGeneration",
+            "Qwen3VLMoeForConditionalGeneration",
+            "Qwen3_5ForConditionalGeneration",
+            "Qwen3_5MoeForConditionalGeneration",
+        ),
+        (_VISION, "it sees images too"),
+    ),
+    **dict.fromkeys(
+        ("DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"),
+        ("DeepseekV3ForCausalLM", "also latent attention and experts, without the sparse attention"),
+    ),
+    **dict.fromkeys(
+        ("MiMoV2FlashForCausalLM", "MiniMaxM2ForCausalLM"), ("MixtralForCausalLM", "also a mixture of experts")
+    ),
+    "NemotronHForCausalLM": ("LlamaForCausalLM", "its layers of attention, without those of Mamba"),
     "GptOssForCausalLM": (
         "MixtralForCausalLM",
         "also a mixture of experts; gpt-oss needs its harmony vocabulary, which has to be downloaded",
@@ -75,8 +95,10 @@ class StandIn:
     """A sentence per model: which tiny model replaces it, or why none does."""
 
 
-def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder: Path) -> StandIn:
-    """Replace the models of a service by tiny ones.
+def make_stand_in(
+    values: RayServiceValues, architectures: Mapping[str, str], folder: Path, small: Downloaded | None = None
+) -> StandIn:
+    """Replace the models of a service by tiny ones, and chat models by `small` if it is given.
 
     `architectures` is the family of each model (`LlamaForCausalLM`); the tiny models are in `folder`. Models without a
     stand-in and applications of the user are left out.
@@ -87,6 +109,10 @@ def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], fo
     for name, application in values.serve.applications.items():
         models: dict[str, ServedModel] = {}
         for model_id, model in application.models.items():
+            if small and _can_be_small(model):
+                notes.append(f"{model_id}: {small.model} replaces it; answers are those of a small model")
+                models[model_id] = build_small_model(model, small)
+                continue
             family, note = _choose_family(architectures.get(model_id, ""), has_adapters=bool(model.lora.adapters))
             notes.append(f"{model_id}: {note}")
             if family:
@@ -133,6 +159,11 @@ def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
     serve = values.serve.model_copy(update={"applications": applications, "custom_applications": custom})
     hub = WeightsVolume(enabled=False, offline=False, online_reason="one computer, which downloads the weights itself")
     return values.model_copy(update={"serve": serve, "weights": hub})
+
+
+def _can_be_small(model: ServedModel) -> bool:
+    """Return whether any instruct model can answer for it: adapters and images need the family of the model."""
+    return model.task == "chat" and not model.lora.adapters and not _keep_arguments(model)
 
 
 def _choose_family(architecture: str, *, has_adapters: bool = False) -> tuple[str, str]:

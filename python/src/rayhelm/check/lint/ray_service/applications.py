@@ -4,11 +4,18 @@ Neither Ray nor vLLM is imported: their keys are those of the versions in `data/
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
+from rayhelm.check.lint.ray_service.model_rules import check_model_rules, check_ranks, check_roles
+from rayhelm.check.lint.ray_service.serve_keys import (
+    check_builder_keys,
+    check_config_keys,
+    check_model_keys,
+    list_model_keys,
+    place_problem,
+)
 from rayhelm.check.lint.ray_service.source import CONFIG, RayService, as_list, as_map
 from rayhelm.deploy.serve_models import DP_BUILDER, LLM_BUILDER, LLM_BUILDERS, PD_BUILDER, find_llm_builder
 from rayhelm.errors import Fix, Problem
@@ -17,30 +24,12 @@ from rayhelm.fleet.argument_types import build_argument_record
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.nearest import did_you_mean, nearest
 from rayhelm.fleet.translate import translate_errors
-from rayhelm.fleet.yaml_nodes import Path, dotted_whole
+from rayhelm.fleet.yaml_nodes import Path
 
-__all__ = ["BUILDER_KEYS", "LLM_CONFIG_KEYS", "STRATEGIES", "check_applications", "list_models"]
+__all__ = ["BUILDER_KEYS", "check_applications", "list_models"]
 
 _MODULE = "ray.serve.llm"
 _ALIKE = 0.75
-LLM_CONFIG_KEYS = (
-    "runtime_env",
-    "model_loading_config",
-    "llm_engine",
-    "engine_kwargs",
-    "accelerator_type",
-    "accelerator_config",
-    "placement_group_config",
-    "lora_config",
-    "deployment_config",
-    "server_cls",
-    "experimental_configs",
-    "log_engine_metrics",
-    "callback_config",
-)
-"""Fields of LLMConfig in Ray 2.60.0, which refuses other keys."""
-STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-"""Of placement groups in Ray 2.60.0."""
 BUILDER_KEYS = {
     LLM_BUILDER: ("llm_configs",),
     DP_BUILDER: ("llm_config",),
@@ -63,6 +52,7 @@ def check_applications(service: RayService) -> Iterator[Problem]:
         yield service.document.problem(("spec", "serveConfigV2"), "has no `applications`", fix, "ray-config")
     for path in _list_odd_items(service.config, (*CONFIG, "applications"), "applications"):
         yield service.document.problem(path, "is not a map: an application", Fix.removal(), "ray-config")
+    yield from check_config_keys(service)
     for path, application in service.list_applications():
         yield from _check_import_path(service, path, application)
         if builder := find_llm_builder(str(application.get("import_path"))):
@@ -122,12 +112,18 @@ def _check_arguments(
         for odd in _list_odd_items(arguments, (*path, "args", key), key, str):
             message = "is neither a map, an LLMConfig, nor the name of a file with one"
             yield service.document.problem(odd, message, Fix.removal(), "ray-llm-config")
+    if all(arguments.get(key) for key in BUILDER_KEYS[builder]):
+        yield from check_builder_keys(service, (*path, "args"), arguments, builder)
+    if builder == DP_BUILDER:
+        yield from check_ranks(service, (*path, "args"), arguments)
+    elif builder == PD_BUILDER:
+        yield from check_roles(service, (*path, "args"), arguments)
 
 
 def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> Iterator[Problem]:
     problem_at = service.document.problem
-    for key in (each for each in model if each not in LLM_CONFIG_KEYS):
-        near = nearest(key, LLM_CONFIG_KEYS, most=1, cutoff=_ALIKE)
+    for key in (each for each in model if each not in list_model_keys()):
+        near = nearest(key, list_model_keys(), most=1, cutoff=_ALIKE)
         argument = key in load_argument_schema()["properties"]
         fix = Fix(f"../{near[0]}", model[key], replaces="") if near else Fix.removal()
         if argument and not near:
@@ -137,12 +133,8 @@ def _check_model(service: RayService, path: Path, model: Mapping[str, Any]) -> I
     if not as_map(model.get("model_loading_config")).get("model_id"):
         fix = Fix("model_loading_config", {**as_map(model.get("model_loading_config")), "model_id": "chat"})
         yield problem_at(path, "a model needs `model_loading_config.model_id`", fix, "ray-llm-config")
-    strategy = as_map(model.get("placement_group_config")).get("strategy", "PACK")
-    if strategy not in STRATEGIES:
-        likely = nearest(str(strategy), STRATEGIES, most=1, cutoff=0.0)[0]
-        message = f"`{strategy}` is no strategy of placement groups: {', '.join(STRATEGIES)}"
-        place = (*path, "placement_group_config", "strategy")
-        yield problem_at(place, message, Fix("", likely), "ray-llm-config")
+    yield from check_model_keys(service, path, model)
+    yield from check_model_rules(service, path, model)
     if model.get("llm_engine", "vLLM") == "vLLM" and not model.get("server_cls"):
         kind = as_map(model.get("accelerator_config")).get("kind")
         arguments = as_map(model.get("engine_kwargs"))
@@ -165,27 +157,18 @@ def _check_engine(service: RayService, path: Path, written: Mapping[str, Any], *
         record.model_validate(data)
     except ValidationError as error:
         for problem in translate_errors(error, document, record):
-            yield _place(problem, path, service.document, data)
+            yield _explain_removed(problem, path, service.document, data) or place_problem(
+                problem, path, "vllm-argument"
+            )
 
 
-def _place(problem: Problem, path: Path, document: Document, data: Mapping[str, Any]) -> Problem:
-    """Return a problem of the arguments alone as one of the whole file."""
+def _explain_removed(problem: Problem, path: Path, document: Document, data: Mapping[str, Any]) -> Problem | None:
+    """Return the problem of an argument that earlier versions had; None for another one."""
     removed = load_removed_arguments().get(problem.path)
-    if removed:
-        value = data[problem.path]
-        value = _TASK_RUNNERS.get(str(value), "auto") if problem.path == "task" else value
-        fix = Fix(f"../{removed.use}", value, replaces="") if removed.use else Fix.removal()
-        message = f"vLLM {load_argument_schema()['version']} has no argument `{problem.path}`: {removed.why}"
-        return document.problem((*path, problem.path), message, fix, "vllm-argument")
-    above = dotted_whole(path)
-    first, *others = (_place_fix(fix, above) for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix))
-    path_of_key = f"{above}.{problem.path}"
-    return replace(problem, path=path_of_key, fix=first, alternatives=tuple(others), rule="vllm-argument")
-
-
-def _place_fix(fix: Fix, above: str) -> Fix:
-    if not fix.path:
-        return fix
-    # The advice of a removal is about the keys of a fleet file.
-    why = "" if fix.is_removal else fix.why
-    return replace(fix, path=f"{above}.{fix.path}", replaces=fix.replaces and f"{above}.{fix.replaces}", why=why)
+    if not removed:
+        return None
+    value = data[problem.path]
+    value = _TASK_RUNNERS.get(str(value), "auto") if problem.path == "task" else value
+    fix = Fix(f"../{removed.use}", value, replaces="") if removed.use else Fix.removal()
+    message = f"vLLM {load_argument_schema()['version']} has no argument `{problem.path}`: {removed.why}"
+    return document.problem((*path, problem.path), message, fix, "vllm-argument")

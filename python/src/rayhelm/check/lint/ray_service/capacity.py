@@ -46,11 +46,8 @@ def check_demand(service: RayService, demand: Demand, capacity: ClusterGpus) -> 
     problem_at = service.document.problem
     devices = demand.tensor * demand.pipeline
     config = (*demand.path, "placement_group_config")
-    if demand.has_own_bundles and len(demand.bundles) % devices:
-        message = f"has {len(demand.bundles)} bundles with GPUs for {_parallelism(demand)} = {devices} GPUs"
-        yield problem_at(config, message, Fix("", {"bundle_per_worker": {"GPU": 1, "CPU": 1}}), RULE)
-        return
-    if not demand.bundles:
+    # Another number of bundles than ranks is a problem of the model itself.
+    if not demand.bundles or (demand.has_own_bundles and len(demand.bundles) % devices):
         return
     largest = max(demand.bundles)
     if largest > capacity.largest:

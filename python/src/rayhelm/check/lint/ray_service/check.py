@@ -1,23 +1,27 @@
 """`rayhelm lint` of a RayService: the checks of this package, and what they cannot know."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rayhelm.check.admission.manifests import Manifest
 from rayhelm.check.lint.fleet import Checked, NotChecked
 from rayhelm.check.lint.ray_service.applications import check_applications, list_models
 from rayhelm.check.lint.ray_service.capacity import ClusterGpus, check_demand, check_replicas, list_capacity_warnings
+from rayhelm.check.lint.ray_service.data_path import check_data_path
 from rayhelm.check.lint.ray_service.demand import Demand, list_demands
 from rayhelm.check.lint.ray_service.pods import is_autoscaled, list_pods
+from rayhelm.check.lint.ray_service.serve_keys import IGNORED
 from rayhelm.check.lint.ray_service.source import ImageVersions, RayService, as_list, as_map, read_ray_service
 from rayhelm.check.lint.ray_service.versions import check_versions, find_ray_version
 from rayhelm.deploy.serve_models import find_llm_builder
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Diagnostics, Problem
 from rayhelm.facts.versions import versions
 
 __all__ = ["RULES", "check_ray_services"]
 
 RULES = (
     "ray-config",
+    "ray-data-path",
     "ray-gpus",
     "ray-image",
     "ray-import-path",
@@ -33,16 +37,13 @@ _OF_VERSION = ("vllm-argument", "ray-llm-config")
 
 def check_ray_services(manifests: Sequence[Manifest]) -> Checked:
     """Check every RayService among the objects."""
-    checked = Checked()
+    checked, found = Checked(), Diagnostics()
     for manifest in manifests:
         if manifest.item["kind"] != "RayService" or not str(manifest.item["apiVersion"]).startswith("ray.io/"):
             continue
-        try:
-            service = read_ray_service(manifest)
-        except FleetError as error:
-            checked.problems += error.problems
-            continue
-        checked.add(_check(service))
+        if service := found.run(partial(read_ray_service, manifest)):
+            checked.add(_check(service))
+    checked.problems += found.problems
     return checked
 
 
@@ -51,8 +52,10 @@ def _check(service: RayService) -> Checked:
     checked = Checked()
     ray = find_ray_version(service)
     is_known = ray in ("", versions().ray)
-    for problem in (*check_applications(service), *check_versions(service)):
-        if is_known or problem.rule not in _OF_VERSION:
+    for problem in (*check_applications(service), *check_versions(service), *check_data_path(service)):
+        if problem.rule == IGNORED:
+            checked.warnings.append(f"{problem.location}: {problem.path}: {problem.message}. Serve ignores it")
+        elif is_known or problem.rule not in _OF_VERSION:
             checked.problems.append(problem)
         else:
             checked.warnings.append(f"{problem.location}: {problem.path}: {problem.message}. Ray here is {ray}")

@@ -1,5 +1,6 @@
 """A RayService as a document in which serveConfigV2 is data too, with the line of each key in its block of text."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,16 @@ from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.yaml_nodes import Builder, Loader, Path, dotted
 
-__all__ = ["CLUSTER", "CONFIG", "ImageVersions", "RayService", "as_list", "as_map", "read_ray_service"]
+__all__ = [
+    "CLUSTER",
+    "CONFIG",
+    "ImageVersions",
+    "RayService",
+    "as_list",
+    "as_map",
+    "read_ray_service",
+    "read_service_config",
+]
 
 CONFIG: Path = ("spec", "serveConfigV2")
 CLUSTER: Path = ("spec", "rayClusterConfig")
@@ -84,6 +94,11 @@ class RayService:
             containers = as_list(as_map(as_map(group.get("template")).get("spec")).get("containers"))
             if containers and (image := as_map(containers[0]).get("image")):
                 yield (*path, "template", "spec", "containers", 0, "image"), str(image)
+
+
+def read_service_config(name: str, text: str) -> RayService:
+    """Read the Serve config of a RayService alone, as the chart writes it: JSON."""
+    return RayService(name, Document("", {"spec": {"serveConfigV2": json.loads(text)}}))
 
 
 def read_ray_service(manifest: Manifest) -> RayService:

@@ -3,24 +3,21 @@
 `values.schema.json`, `values.yaml` and the README table are generated from these models.
 """
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from rayhelm.deploy.values.argocd.applications import Destination, Operator, ReleaseApplication
 from rayhelm.deploy.values.argocd.project import Project
 from rayhelm.deploy.values.argocd.sources import Charts, Repository
 from rayhelm.deploy.values.argocd.sync import HealthChecks, IgnoredDifference, Sync
-from rayhelm.deploy.values.common.base import Name, Values
+from rayhelm.deploy.values.common.base import Name
+from rayhelm.deploy.values.common.release import ReleaseValues
 
 __all__ = ["ArgocdValues"]
 
 
-class ArgocdValues(Values):
+class ArgocdValues(ReleaseValues):
     """A fleet in Argo CD: where its values and charts are, and what is installed in which cluster."""
 
-    global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Globals of a parent chart. This chart does not use them."""
     repository: Repository = Repository()
     """Git repository with the files of `rayhelm render`."""
     charts: Charts = Charts()

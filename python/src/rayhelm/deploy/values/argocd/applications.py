@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.deploy.values.argocd.sources import Url
 from rayhelm.deploy.values.common.base import Name, Text, Values, WebUrl
-from rayhelm.deploy.values.common.labels import Namespace
+from rayhelm.deploy.values.common.labels import Annotations, Namespace
 
 __all__ = ["Destination", "Operator", "ReleaseApplication"]
 
@@ -35,6 +35,10 @@ class ReleaseApplication(Values):
     """Namespace of the release."""
     file: Annotated[str, Field(pattern=r"^\S+$")]
     """File with its values, below `repository.path`."""
+    other_files: list[Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$")]] = []
+    """Further files with values, below `repository.path`; a later one takes precedence. Not for an ApplicationSet."""
+    annotations: Annotations = {}
+    """Annotations of the Application, such as those of Argo CD's notifications. Not for an ApplicationSet."""
     create_namespace: bool = False
     """Create the namespace. Not for the namespace of a tenant: its chart creates and labels it."""
     other_namespaces: list[Namespace] = []

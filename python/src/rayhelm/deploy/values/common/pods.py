@@ -35,6 +35,63 @@ Volume = Annotated[
 ]
 
 
+def _check_container(container: dict[str, Any]) -> dict[str, Any]:
+    if not all(isinstance(container.get(key), str) for key in ("name", "image")):
+        raise PydanticCustomError("container", "has no `name` and `image` that are texts")
+    return container
+
+
+def _check_patch(patch: dict[str, Any]) -> dict[str, Any]:
+    spec = patch.get("spec", {})
+    named = [spec.get(kind, []) for kind in ("containers", "initContainers")] if isinstance(spec, dict) else [None]
+    if not all(
+        isinstance(each, list) and all(isinstance(one, dict) and "name" in one for one in each) for each in named
+    ):
+        raise PydanticCustomError("pod_template", "has a `spec` that is no map, or a container without `name`")
+    return patch
+
+
+_TEXT = {"type": "string"}
+_NAMED = {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT}}}
+Container = Annotated[
+    dict[str, Any],
+    AfterValidator(_check_container),
+    Field(
+        json_schema_extra={
+            "required": ["name", "image"],
+            "properties": {
+                "name": _TEXT,
+                "image": _TEXT,
+                "env": _NAMED,
+                "ports": {"type": "array"},
+                "securityContext": {"type": "object"},
+                "volumeMounts": _NAMED,
+            },
+        }
+    ),
+]
+PodTemplate = Annotated[
+    dict[str, Any],
+    AfterValidator(_check_patch),
+    Field(
+        json_schema_extra={
+            "properties": {
+                "spec": {
+                    "type": "object",
+                    "properties": {
+                        "containers": _NAMED,
+                        "initContainers": _NAMED,
+                        "dnsConfig": {"type": "object"},
+                        "hostAliases": {"type": "array", "items": {"type": "object"}},
+                        "schedulerName": _TEXT,
+                    },
+                }
+            }
+        }
+    ),
+]
+
+
 class ImagePullSecret(Values):
     """A Secret with registry credentials."""
 
@@ -172,3 +229,12 @@ class PodSettings(Values):
     """Additional volumes. The chart refuses hostPath and all other types that Pod Security `restricted` refuses."""
     extra_volume_mounts: list[VolumeMount] = []
     """Mounts of `extraVolumes` in the main container."""
+    extra_containers: list[Container] = []
+    """Additional containers, as Kubernetes defines them. The chart sets their security context, and refuses what Pod
+    Security `restricted` refuses. They mount `extraVolumes` only."""
+    init_containers: list[Container] = []
+    """Additional init containers, after those of the chart; with `restartPolicy: Always` they run beside the pod."""
+    pod_template: PodTemplate = {}
+    """Strategic patch of the pod template: `dnsConfig`, `hostAliases`, `schedulerName`, probes. Requests and limits of
+    ephemeral storage are part of it. Containers are merged by name. What could take a security setting away is
+    refused."""

@@ -5,17 +5,20 @@ default and is in values.yaml. Entries of maps (`tenants.*`, `models.*`) can hav
 defaults of the others.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rayhelm.deploy.values.common.base import Name, Text
+from rayhelm.deploy.values.common.globals import Globals
 from rayhelm.deploy.values.common.labels import Labels, Toleration
 from rayhelm.deploy.values.common.pods import ImagePullSecret, PodSettings
+from rayhelm.deploy.values.common.release import PodReleaseValues
 from rayhelm.deploy.values.common.scraping import Scraping
 from rayhelm.deploy.values.common.secrets import ExternalSecret, SecretName
+from rayhelm.deploy.values.common.security import PodSecurityContext
 from rayhelm.deploy.values.gateway.circuit import Circuit
-from rayhelm.deploy.values.gateway.exposure import Exposure, GatewayService
+from rayhelm.deploy.values.gateway.exposure import ClientAddress, Exposure, GatewayService
 from rayhelm.deploy.values.gateway.limits import (
     Limits,
     RateLimitHeaders,
@@ -44,11 +47,11 @@ from rayhelm.deploy.values.gateway.tracing import GatewayTracing
 __all__ = ["GatewayValues"]
 
 
-class GatewayValues(PodSettings):
+class GatewayValues(PodReleaseValues, PodSettings):
     """HAProxy in front of RayServices: API keys, allowed models, limits, routing, versions and an access log."""
 
-    global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Globals of a parent chart. This chart does not use them."""
+    global_: Annotated[Globals, Field(alias="global")] = Globals()
+    """Globals of a parent chart: the registry of the image, and its credentials."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
     """Name of all objects; empty: the name of the release. At most 46 characters; it is never truncated."""
     cluster_domain: str = "cluster.local"
@@ -105,6 +108,8 @@ class GatewayValues(PodSettings):
     """Shutdown of a pod."""
     image_pull_secrets: list[ImagePullSecret] = []
     """Secrets with registry credentials."""
+    pod_security_context: PodSecurityContext = PodSecurityContext(run_as_user=99, run_as_group=99, fs_group=99)
+    """User and groups of the pods."""
     node_selector: Labels = {}
     """Labels of the nodes. Keep the gateway off GPU nodes."""
     tolerations: list[Toleration] = []
@@ -116,6 +121,8 @@ class GatewayValues(PodSettings):
     pods are spread over zones if possible, too."""
     service: GatewayService = GatewayService()
     """Service of the gateway."""
+    client_address: ClientAddress = ClientAddress()
+    """Address of the client behind a load balancer."""
     exposure: Exposure = Exposure()
     """Exposure outside the cluster, with TLS."""
     network_policy: NetworkPolicy = NetworkPolicy()

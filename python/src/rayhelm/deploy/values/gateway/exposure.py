@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from rayhelm.deploy.values.common.base import Name, Port, Text, Values
+from rayhelm.deploy.values.common.base import Cidr, Name, Port, Text, Values
 from rayhelm.deploy.values.gateway.tenants import SecretName
 
-__all__ = ["Exposure", "GatewayService"]
+__all__ = ["ClientAddress", "Exposure", "GatewayService"]
 
 Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 
@@ -32,6 +32,30 @@ class GatewayService(Values):
     """Port of the Service."""
     annotations: dict[str, Text] = {}
     """Annotations, for example for a cloud load balancer."""
+    external_traffic_policy: Literal["", "Cluster", "Local"] = ""
+    """`Local`: traffic from outside goes to pods of the node that it reached only, and keeps the client's address.
+    `Cluster`: to all pods, from the address of a node. Empty: the default of Kubernetes, `Cluster`. Not with type
+    `ClusterIP`."""
+    load_balancer_source_ranges: list[Cidr] = []
+    """Addresses that may connect to the load balancer, where the cloud supports it. Only with type `LoadBalancer`.
+    `networkPolicy.allowedClients` decides at the pods, by the addresses that they see."""
+
+
+class ClientAddress(Values):
+    """Address of the client behind a load balancer, in the access log and for `limits.sourceIdlePercent`. Only named
+    load balancers are believed."""
+
+    proxy_protocol_cidrs: list[Cidr] = []
+    """Addresses of load balancers that send the PROXY protocol, version 1 or 2. They have to send it on each
+    connection, health checks too. Other clients cannot send it. Empty: none may."""
+    forwarded_for_cidrs: list[Cidr] = []
+    """Addresses of HTTP load balancers and Ingress controllers whose `X-Forwarded-For` is believed: the client is the
+    last address of it that is not in this list, of three at most. Their connections have many clients, so
+    `limits.sourceIdlePercent` does not hold for them. Empty: the header of every client is ignored."""
+    pass_on: bool = False
+    """Send `X-Forwarded-For` with this one address to model servers and remote gateways; the gateway removes every
+    other one. Ray Serve logs it with `FORWARDED_ALLOW_IPS: "*"` and `RAY_SERVE_LOG_CLIENT_ADDRESS: "1"` in `env` of its
+    pods."""
 
 
 class ParentRef(Values):

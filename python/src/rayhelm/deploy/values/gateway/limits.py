@@ -77,8 +77,8 @@ class Retries(Values):
     than 500."""
 
     empty_response: bool = True
-    """`true`: also retry a request if its endpoint closed the connection before the first byte of the response, or
-    answered 500. This covers all JSON bodies, and uploads (`transcribe`, `custom`) of up to `limits.bodyBytes`, which
+    """Also retry a request if its endpoint closed the connection before the first byte of the response or answered 500.
+    This covers all JSON bodies, and uploads (`transcribe`, `custom`) of up to `limits.bodyBytes`, which
     the gateway then receives completely before it forwards them. The model server may do the work twice, and a
     request that crashes a replica can crash two. HAProxy keeps a copy of each request: from 3.4.5 on a small one
     for requests of up to 64 KiB; before, a buffer of `limits.bodyBytes` for each, with which a core handles a fifth

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.deploy.values.common.base import Cidr, Name, Port, Values
 from rayhelm.deploy.values.common.network import Peer
-from rayhelm.facts.tasks import Task
+from rayhelm.facts.tasks import DataPath, Task
 
 __all__ = ["Health", "Host", "Model", "ModelId", "Version"]
 
@@ -104,6 +104,9 @@ class Model(Values):
     task: Task = "chat"
     """Task of the model. It decides which paths exist. The gateway does not read bodies of `transcribe` and `custom`,
     so clients use these at `<path>/...` only."""
+    data_path: DataPath = "Python"
+    """`serve.dataPath` of the releases that serve the model; if they differ, the first one of `Python`, `HAProxy`,
+    `Direct`. Some URLs need `Direct`, and get 404 with the reason otherwise. A vLLM server without Ray is `Direct`."""
     path: Path | Literal[""] = ""
     """URL path of the model; empty: `/<model>`."""
     aliases: list[ModelId] = []

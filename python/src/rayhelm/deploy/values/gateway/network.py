@@ -41,5 +41,5 @@ class Resolvers(Values):
     valid_seconds: Annotated[int, Field(ge=1)] = 10
     """Seconds until HAProxy looks up a name again."""
     unknown_name_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
-    """Seconds for which the last address of an endpoint stays valid when DNS reports that its name does not exist, as
-    while its Service is replaced. Kubernetes can give the address to another Service meanwhile."""
+    """Seconds for which the last address of an endpoint stays valid when DNS reports that its name does not exist. That
+    happens while its Service is replaced. Kubernetes can give the address to another Service meanwhile."""

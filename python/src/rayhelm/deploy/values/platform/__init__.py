@@ -4,12 +4,8 @@
 a folder of the chart's templates.
 """
 
-from typing import Annotated, Any
-
-from pydantic import Field
-
-from rayhelm.deploy.values.common.base import Values
 from rayhelm.deploy.values.common.labels import ObjectName
+from rayhelm.deploy.values.common.release import PodReleaseValues
 from rayhelm.deploy.values.platform.classes import PriorityClasses, RuntimeClass
 from rayhelm.deploy.values.platform.dashboards import Dashboards
 from rayhelm.deploy.values.platform.doctor import Doctor
@@ -23,11 +19,9 @@ from rayhelm.deploy.values.platform.prometheus_rules import PrometheusRules
 __all__ = ["PlatformValues"]
 
 
-class PlatformValues(Values):
+class PlatformValues(PodReleaseValues):
     """A cluster: priority and runtime classes, GPU operators, metrics, dashboards, rules, admission policies."""
 
-    global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Globals of a parent chart. This chart does not use them."""
     priority_classes: PriorityClasses = PriorityClasses()
     """PriorityClasses: which pods are scheduled first, and which they preempt. Kubernetes does not change the value of
     an existing class: use a new name for a new value."""

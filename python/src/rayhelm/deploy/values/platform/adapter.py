@@ -8,6 +8,7 @@ from rayhelm.deploy.values.common.base import Name, Port, Quantity, Values
 from rayhelm.deploy.values.common.image import Digest, Repository, Tag
 from rayhelm.deploy.values.common.labels import Labels, Toleration
 from rayhelm.deploy.values.common.pods import ImagePullSecret, PodSettings
+from rayhelm.deploy.values.common.security import PodSecurityContext
 from rayhelm.facts.versions import versions
 
 __all__ = ["PrometheusAdapter"]
@@ -96,6 +97,8 @@ class PrometheusAdapter(PodSettings):
     """The ServiceAccount of its pods."""
     image_pull_secrets: list[ImagePullSecret] = []
     """Secrets with registry credentials."""
+    pod_security_context: PodSecurityContext = PodSecurityContext(run_as_user=65534, run_as_group=65534, fs_group=65534)
+    """User and groups of the pods."""
     node_selector: Labels = {}
     """Labels of the nodes for a managed adapter."""
     tolerations: list[Toleration] = []

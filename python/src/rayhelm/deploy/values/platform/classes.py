@@ -34,7 +34,8 @@ class PriorityClasses(Values):
     workers: PriorityClass = PriorityClass(name="rayhelm-workers", value=100_000, preempts=True)
     """Workers that serve models."""
     batch: PriorityClass = PriorityClass(name="rayhelm-batch", value=1_000, preempts=False)
-    """Batch work on the same GPUs: it is preempted by serving and preempts no pod."""
+    """Batch work on the same GPUs: it is preempted by serving and preempts no pod. A PodDisruptionBudget of batch work
+    would protect it from serving."""
 
 
 class RuntimeClass(Values):

@@ -8,6 +8,7 @@ from rayhelm.deploy.values.common.base import Name, Quantity, Values, WebUrl
 from rayhelm.deploy.values.common.image import Digest, Repository, Tag
 from rayhelm.deploy.values.common.labels import Labels, Namespace, ObjectName, Toleration
 from rayhelm.deploy.values.common.pods import ImagePullSecret, PodSettings
+from rayhelm.deploy.values.common.security import PodSecurityContext
 
 __all__ = ["Doctor", "DoctorImage"]
 
@@ -78,6 +79,8 @@ class Doctor(PodSettings):
     """Resources of the pod."""
     image_pull_secrets: list[ImagePullSecret] = []
     """Secrets with registry credentials."""
+    pod_security_context: PodSecurityContext = PodSecurityContext(run_as_user=65532, run_as_group=65532, fs_group=65532)
+    """User and groups of the pods."""
     node_selector: Labels = {}
     """Labels of the nodes for the pod."""
     tolerations: list[Toleration] = []

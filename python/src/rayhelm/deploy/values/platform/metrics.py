@@ -54,11 +54,11 @@ class MetricAutoscaler(Values):
     service: Name
     """Service whose metric is used; one of `services`."""
     metric: RuleName
-    """Name of a rule: `rayhelm_queue_length`, `rayhelm_ttft_seconds`, `rayhelm_kv_cache_usage`, or one of `rules`."""
+    """Name of a rule that is a sum: `rayhelm_queue_length`, or one of `rules` with `Sum` or `Rate`."""
     average_value: Amount = 0
-    """Target value per pod; 0: use `value`."""
+    """Target value per pod. Required."""
     value: Amount = 0
-    """Target value in total; 0: use `averageValue`."""
+    """Refused: by a target in total, an HPA removes the pods that are not ready yet. Use `averageValue`."""
     min_replicas: Count = 1
     """Smallest number of pods."""
     max_replicas: Count

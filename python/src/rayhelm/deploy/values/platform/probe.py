@@ -7,6 +7,8 @@ from pydantic import Field
 from rayhelm.deploy.values.common.base import Values
 from rayhelm.deploy.values.common.image import Digest, PullPolicy, Repository, Tag
 from rayhelm.deploy.values.common.labels import Namespace
+from rayhelm.deploy.values.common.pods import ImagePullSecret
+from rayhelm.deploy.values.common.security import PodSecurityContext
 
 __all__ = ["Probe", "ProbeImage"]
 
@@ -39,7 +41,12 @@ class Probe(Values):
     there: the account of the probe may create Jobs in it."""
     images: list[ImageName] = []
     """Images of the pools, which the Jobs may have; required if the probe is enabled. An admission policy refuses
-    others."""
+    others. `global.imageRegistry` moves them too, and the CronJob then starts its Jobs from there."""
+    image_pull_secrets: list[ImagePullSecret] = []
+    """Secrets with registry credentials, in the namespace of the probe. The accounts of the pods have them, because the
+    admission policy refuses Jobs that name Secrets."""
+    pod_security_context: PodSecurityContext = PodSecurityContext(run_as_user=65532, run_as_group=65532, fs_group=65532)
+    """User and groups of the pod of the CronJob. Without `runAsUser` the pods of its Jobs have none either."""
     schedule: Annotated[str, Field(pattern=r"^\S+( \S+){4}$|^@(yearly|monthly|weekly|daily|hourly)$")] = "0 3 * * 0"
     """Cron expression, in the time zone of the cluster."""
     image: ProbeImage = ProbeImage()

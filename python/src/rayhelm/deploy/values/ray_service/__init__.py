@@ -5,14 +5,17 @@ has a default, so it is in values.yaml. Entries of maps (`workerGroups.*`, `serv
 the chart completes the other keys from the same defaults.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.deploy.values.common.base import Name, Values
+from rayhelm.deploy.values.common.base import Name
+from rayhelm.deploy.values.common.globals import Globals
 from rayhelm.deploy.values.common.labels import Annotations, Labels, ObjectName
 from rayhelm.deploy.values.common.pods import ImagePullSecret
+from rayhelm.deploy.values.common.release import ReleaseValues
 from rayhelm.deploy.values.common.scraping import Scraping
+from rayhelm.deploy.values.common.security import PodSecurityContext
 from rayhelm.deploy.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
 from rayhelm.deploy.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.deploy.values.ray_service.image import RayImage
@@ -26,11 +29,18 @@ from rayhelm.deploy.values.ray_service.weights import WeightsVolume
 __all__ = ["RayServiceValues"]
 
 
-class RayServiceValues(Values):
+class RayServiceValues(ReleaseValues):
     """A RayService with Ray Serve LLM and vLLM inside."""
 
-    global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Globals of a parent chart. This chart does not read them."""
+    global_: Annotated[Globals, Field(alias="global")] = Globals()
+    """Globals of a parent chart: the registry of all images, and its credentials. Both change the Ray pods, so KubeRay
+    starts a second Ray cluster."""
+    common_labels: Labels = {}
+    """Labels of every object of the release, in place of labels of the same name elsewhere in the values. Ray
+    pods do not get them, because a change would start a second cluster: `podLabels` has those of pods."""
+    common_annotations: Annotations = {}
+    """Annotations of every object of the release, in place of annotations of the same name elsewhere in the values.
+    Ray pods do not get them, because a change would start a second cluster: `podAnnotations` has those of pods."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
     """Name of the RayService, at most 47 characters. Release name when empty."""
     cluster_domain: ObjectName = "cluster.local"
@@ -51,6 +61,8 @@ class RayServiceValues(Values):
     """Image of head and workers."""
     image_pull_secrets: list[ImagePullSecret] = []
     """Secrets with registry credentials, for every pod."""
+    pod_security_context: PodSecurityContext = PodSecurityContext(run_as_user=1000, run_as_group=100, fs_group=100)
+    """User and groups of all pods. A change starts a second Ray cluster."""
     auth: Auth = Auth()
     """Authentication of Ray's dashboard, jobs and GCS."""
     upgrade: Upgrade = Upgrade()

@@ -95,9 +95,9 @@ class RayAutoscaler(Values):
     """Ray's autoscaler: a sidecar of the head that adds worker pods when replicas wait for resources."""
 
     enabled: bool = True
-    """Run the autoscaler where a group has fewer `minReplicas` than `maxReplicas`, or with an incremental upgrade, for
-    which KubeRay requires it. It needs a token of the API server, which only its own container mounts. When off, each
-    group has `minReplicas` workers, and Serve scales only within them. A change of whether it runs is a change of
+    """Run the autoscaler where a group has fewer `minReplicas` than `maxReplicas`, and for incremental upgrades.
+    KubeRay requires it for those. It needs a token of the API server, which only its own container mounts. When off,
+    each group has `minReplicas` workers, and Serve scales only within them. A change of whether it runs is a change of
     pods."""
     version: Literal["v2"] = "v2"
     """Version of the autoscaler. v1 is not offered: it stopped all nodes when the API server timed out."""

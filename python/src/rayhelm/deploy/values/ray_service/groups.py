@@ -143,6 +143,8 @@ class WorkerGroup(PodSettings):
     the largest `gracefulShutdownSeconds`."""
     min_available: Annotated[int, Field(ge=0)] = 1
     """`minAvailable` of the group's PodDisruptionBudget; 0 for no budget. A count, because percentages do not work for
-    Ray pods. There is no budget if the smallest number of replicas leaves no pod to evict: no drain could end."""
+    Ray pods. There is no budget if the smallest number of replicas leaves no pod to evict: no drain could end. Groups
+    of the class `rayhelm-batch` have none, because preemption evicts pods without a budget first. Write 0 for another
+    class of batch work."""
     env: Env = {}
     """Environment variables of the Ray container."""

@@ -86,7 +86,8 @@ class Router(Values):
 
     kind: Literal["PowerOfTwo", "PrefixAffinity"] = "PowerOfTwo"
     """`PrefixAffinity` sends requests with a shared prefix to the replica that has the prefix cached. Only for task
-    `chat`: requests without `messages` or `prompt` would hang in it."""
+    `chat`: requests without `messages` or `prompt` would hang in it. With `serve.dataPath: Direct` it needs
+    `image.includesRayhelm`."""
     imbalance_threshold: Count = 10
     """Difference in queue length above which the shortest queue wins over prefix affinity."""
     match_rate_threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
@@ -158,7 +159,7 @@ class ServedModel(Values):
     resources: dict[ResourceName, Annotated[float, Field(gt=0)]] = {}
     """Custom Ray resources of each bundle, which a worker group offers in `rayResources`."""
     gpu_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each GPU that Ray reserves. `engine.gpuMemoryUtilization` must not be above it."""
+    """Share of each GPU that Ray reserves. `engine.gpuMemoryUtilization` must not be above 0.92 of it."""
     placement_strategy: Literal["PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD"] = "PACK"
     """Placement group strategy of Ray. `STRICT_PACK` keeps a replica on one node."""
     replica_cpus: Annotated[float, Field(ge=0)] = 1

@@ -45,10 +45,9 @@ class WeightsBucket(Values):
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]*$")] = ""
     """Region of the bucket (`eu-central-1`)."""
     credentials_secret: ObjectName | Literal[""] = ""
-    """Secret with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials,
-    `AWS_SESSION_TOKEN`. Only the Job reads it. When empty, the Job uses the workload identity of `serviceAccount`.
-    `gs://` needs the two parts of an HMAC key here. For Azure the key is `AZURE_STORAGE_SAS_TOKEN`, a shared access
-    signature that can read."""
+    """Secret with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, if temporary, `AWS_SESSION_TOKEN`. Only the Job
+    reads it. When empty, the Job uses the workload identity of `serviceAccount`. `gs://` needs the two parts
+    of an HMAC key here. For Azure the key is `AZURE_STORAGE_SAS_TOKEN`, a shared access signature that can read."""
 
 
 class WeightsDownload(PodSettings):

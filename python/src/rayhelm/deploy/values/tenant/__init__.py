@@ -4,11 +4,12 @@
 default. Entries of maps (`quota.gpus.*`, `externalSecrets.*`) have required keys; the chart completes the others.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.deploy.values.common.base import Text, Values
+from rayhelm.deploy.values.common.base import Text
+from rayhelm.deploy.values.common.release import ReleaseValues
 from rayhelm.deploy.values.common.secrets import ExternalSecret, SecretName
 from rayhelm.deploy.values.tenant.access import NamespaceAccess
 from rayhelm.deploy.values.tenant.kueue import Kueue
@@ -20,11 +21,9 @@ from rayhelm.deploy.values.tenant.quota import Quota
 __all__ = ["TenantValues"]
 
 
-class TenantValues(Values):
+class TenantValues(ReleaseValues):
     """A team: its namespace, quota, rights and network."""
 
-    global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Globals of a parent chart. This chart does not use them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
     """Name of the tenant, at most 63 characters. Empty: the name of the release."""
     namespace: TenantNamespace = TenantNamespace()

@@ -32,5 +32,5 @@ class NamespaceAccess(Values):
     editors: RoleSubjects = RoleSubjects()
     """May also create, change and delete RayServices."""
     deployers: RoleSubjects = RoleSubjects()
-    """May install releases of `ray-service`: all objects that the chart renders, and Secrets, in which Helm stores
-    releases. For pipelines, not for people: it includes NetworkPolicies and Jobs."""
+    """May install releases of `ray-service`: all objects that the chart renders, and Secrets, Helm's store of releases.
+    For pipelines, not for people: it includes NetworkPolicies and Jobs."""

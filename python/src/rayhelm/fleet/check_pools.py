@@ -1,21 +1,15 @@
-"""Models with `pools`: one model of the fleet file becomes one for each pool, joined at the gateway.
-
-What follows (planner, values, diff) knows models on one pool. The planner divides the load between the parts.
-"""
+"""Rules of `pools` of a model: the planner makes a model of each pool."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.models import ModelSpec, Replicas, ServedAs
+from rayhelm.fleet.models import ModelSpec, Replicas
 from rayhelm.fleet.names import derive_kubernetes_name, name_part
-from rayhelm.fleet.overrides import ChartValues
 from rayhelm.fleet.references import reference
-from rayhelm.fleet.yaml_nodes import Path
 
-__all__ = ["check_pools", "divide_models"]
+__all__ = ["check_pools"]
 
 _LONGEST_NAME = 96
 """Characters of a `ModelName`."""
@@ -93,48 +87,3 @@ def _check_names(
         fix = Fix("", others) if len(others) > 1 else Fix("../pool", others[0], "or rename one", replaces="")
         message = f"the replicas on pool `{pool}` are the model `{part}`, {why}"
         yield document.problem(("models", name, "pools"), message, fix)
-
-
-def divide_models(fleet: Fleet, document: Document) -> tuple[Fleet, Document]:
-    """Return the fleet with a model for each pool of `pools`, and the document that has the lines of both."""
-    models, services, written = dict(fleet.models), dict(fleet.services), dict[Path, Path]()
-    for name, spec in fleet.models.items():
-        for index, pool in enumerate(spec.pools):
-            part = name_part(name, index, pool)
-            models[part] = spec.model_copy(update={"pool": pool} | (_further(name) if index else {}))
-            if not index:
-                continue
-            written["models", part] = ("models", name)
-            first, own = fleet.service_of(name), derive_kubernetes_name(part)
-            if first in services:
-                values = _select_values(services[first].values, fleet.application_of(name))
-                services[own] = services[first].model_copy(update={"aliases": None, "values": values})
-                written["services", own] = ("services", first)
-    if not written:
-        return fleet, document
-    keys = {key: getattr(fleet, key) for key in fleet.model_fields_set}
-    divided = Fleet.model_construct(
-        fleet.model_fields_set | {"services"},
-        **keys | {"models": dict(sorted(models.items())), "services": dict(sorted(services.items()))},
-    )
-    return divided, replace(document, written=written)
-
-
-def _select_values(values: ChartValues, application: str) -> ChartValues:
-    """Return the `values` of a service that its models on a further pool can have: without worker groups, which are
-    those of the pools of the first service, and without the applications of other models."""
-    kept = {key: value for key, value in values.items() if key != "workerGroups"}
-    if not isinstance(serve := kept.pop("serve", None), dict):
-        # What is wrong here is reported for the first service.
-        return kept
-    selected = dict(serve)
-    for key in ("applications", "customApplications"):
-        if isinstance(entries := selected.pop(key, None), dict) and application in entries:
-            selected[key] = {application: entries[application]}
-    return {**kept, "serve": selected} if selected else kept
-
-
-def _further(name: str) -> dict[str, object]:
-    """Return the keys of a model on a further pool."""
-    of_the_name = {"aliases": (), "spill_above": None, "forwarding": "remotes", "shared_prefix_cache_reason": None}
-    return {"served_as": ServedAs(model=name), "service": None, **of_the_name}
