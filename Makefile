@@ -6,14 +6,14 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/release ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers benchmarks/estimates/peers benchmarks/planning/peers
+scripts := .ci/run ci/release ci/set-version ci/sign-charts ci/attest ci/publish ci/sign-pushed ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test docker node-image host.bash) benchmarks/gateway/peers benchmarks/estimates/peers benchmarks/planning/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-release verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ help: ## list the commands
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
-	@$(bin)/rayhelm up values/single-gpu --share-imports
+	@$(bin)/rayhelm up values/single-gpu --share-imports --small-model $(or $(SMALL_MODEL),default)
 
 test: setup lint ## run all tests but those with real pods (test-live)
 	@ci/run-tests tests
@@ -33,7 +33,7 @@ test-skipped: tools ## build the tools, then run the tests that the last `make t
 test-kind: setup ## run the cluster tests on kind (needs Docker); ci/kind/down removes the cluster
 	@ci/kind/test
 
-lint: setup ## run ruff, mypy, import-linter, shellcheck, actionlint and hadolint, and check that generated files are current
+lint: setup ## run ruff, mypy, import-linter, shellcheck, actionlint, hadolint, yamllint and yamale, and check that generated files are current
 	@$(MAKE) --no-print-directory --jobs=2 lint-types lint-rest
 
 # With an empty cache mypy takes half a minute of one core: it runs beside the others.
@@ -47,6 +47,8 @@ lint-rest:
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
 	@ci/stage hadolint $(bin)/hadolint ci/images/*/Dockerfile
+	@ci/stage yamllint $(bin)/yamllint --strict -c ci/charts/yamllint.yaml charts/*/Chart.yaml charts/*/values.yaml
+	@ci/stage Chart.yaml $(bin)/yamale -s ci/charts/chart.yamale.yaml -p PyYAML charts/*/Chart.yaml
 	@PYTHONPATH=ci ci/stage prose $(bin)/python -m prose
 	@PYTHONPATH=ci ci/stage names $(bin)/python -m prose.names
 	@ci/stage "generated files" ci/generate --check
@@ -108,6 +110,10 @@ verify-argocd: tools ## run a real Argo CD on the test control plane, and write 
 	@$(testbed) --group verify-argocd
 	@PYTHONPATH=.:tests $(bin)/python -m gitops.verification
 
+verify-release: tools ## publish two releases to a registry and an index on this computer, install and verify them, and write the result (build 10 minutes, once)
+	@$(testbed) --group verify-release
+	@PYTHONPATH=. $(bin)/python ci/verify_release.py
+
 metrics-catalog: setup ## compare the metric catalog with a live endpoint under load, and write what changed (4 minutes)
 	@$(testbed) prometheus
 	@PYTHONPATH=. $(bin)/python -m testbed.live_metrics.catalog
@@ -156,7 +162,7 @@ bench-tokens: setup ## measure what counting tokens by tenant costs (6 minutes)
 	@$(testbed) prometheus
 	@PYTHONPATH=benchmarks:. $(bin)/python -m token_counting --write benchmarks/token_counting/result.json
 
-bench-data-path: setup ## compare the ways of a request inside Ray (8 minutes)
+bench-data-path: setup ## compare the ways of a request inside Ray, and vLLM alone (12 minutes)
 	@PYTHONPATH=benchmarks:. $(bin)/python -m data_path --write benchmarks/data_path/result.json
 
 bench-admission: tools ## compare the latency of admission with and without the policies (2 minutes)

@@ -119,7 +119,7 @@ def install(setting: Setting, session: ClusterSession) -> Iterator[Installation]
     place = StandInCluster(
         kuberay=found.kuberay, image=image, haproxy=GATEWAY_IMAGE, api_servers=tuple(found.api_servers)
     )
-    (cluster,) = rendered.loaded.fleet.clusters
+    (cluster,) = rendered.plan.declared.clusters
     stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, gateways=setting.gateways)
     if setting.redis:
         stand_ins = replace(stand_ins, releases=tuple(_with_redis(release) for release in stand_ins.releases))

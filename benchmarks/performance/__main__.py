@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from performance.intervals import build_bands, compute_coverage, find_widening
+from performance.other_sources import cross_validate, fit_factors, list_cases, widen
 from performance.training import MOST_IN_FLIGHT, fit_rows, list_usable_rows
 from performance.validation import FIGURES, Residual, leave_out, leave_out_row, summarize
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
@@ -63,6 +64,10 @@ def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
         figure: build_bands(figure, by_model, by_gpu, [*by_load, *by_split], list(_list_repeats(figure, rows)))
         for figure in FIGURES
     }
+    cases = list_cases()
+    factors = fit_factors(cases)
+    other_sources = cross_validate(bands, cases)
+    bands = {figure: widen(figure, bands[figure], cases, factors) for figure in FIGURES}
     errors = {
         "model_left_out": _report(by_model, lambda row: row.model),
         "gpu_left_out": _report(by_gpu, lambda row: row.gpu),
@@ -85,6 +90,8 @@ def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
     fitted = fitted.model_copy(
         update={
             "source": f"fit to {len(rows)} rows of data/performance/measured.csv",
+            "saturation_factor": factors.saturation,
+            "wide_experts_factor": factors.wide_experts,
             "tpot_bands": bands["tpot"],
             "ttft_bands": bands["ttft"],
             "throughput_bands": bands["throughput"],
@@ -96,7 +103,13 @@ def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
         f"{left_out} rows with more than {MOST_IN_FLIGHT} requests in flight: limited by settings that they do not"
         " record"
     )
-    return fitted, {"rows": len(rows), "rows_left_out": why, "coverage": coverage, "errors": errors}
+    return fitted, {
+        "rows": len(rows),
+        "rows_left_out": why,
+        "coverage": coverage,
+        "other_sources": other_sources,
+        "errors": errors,
+    }
 
 
 def _cover(figure: str, residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, Any]:

@@ -43,15 +43,20 @@ def build_bands(
     interpolated: Sequence[Residual],
     repeated: Sequence[float],
 ) -> Bands:
-    """Return the intervals of a figure. `repeated`: logarithms of repeated measurements over their median."""
+    """Return the intervals of a figure, without those that other sources give (`other_sources`). `repeated`: logarithms
+    of repeated measurements over their median."""
     models = _build_classes(figure, by_model, find_widening(figure, by_model, lambda row: row.model))
     gpus = _build_classes(figure, by_gpu, find_widening(figure, by_gpu, lambda row: row.gpu))
+    other = _join([*models.values(), *gpus.values()])
     return Bands(
         measured=_build_band(repeated),
         interpolated=_build_band(list_values(figure, interpolated)),
         dense=models[False],
         sparse=models[True],
-        other_gpu=_join([*models.values(), *gpus.values()]),
+        other_gpu=other,
+        installed=Band(low=1.0, high=1.0, rows=0),
+        saturated=other,
+        wide_experts=other,
         queued=_build_band(list_values(figure, [each for each in (*by_model, *by_gpu) if each.is_queued])),
     )
 

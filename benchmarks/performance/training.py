@@ -37,6 +37,8 @@ def start() -> SpeedCoefficients:
         vendor_factor=priors["vendor_factor"],
         tpot={name: prior[0] for name, prior in priors["tpot"].items()},
         ttft={name: prior[0] for name, prior in priors["ttft"].items()},
+        saturation_factor=1.0,
+        wide_experts_factor=1.0,
         tpot_bands=bands,
         ttft_bands=bands,
         throughput_bands=bands,

@@ -24,15 +24,16 @@ _GPUS_PER_MODEL = 6
 """GPUs in all pools together, by model: about twice what a plan uses."""
 
 
-def generate_fleet(models: int, pools: int, seed: int = 1) -> dict[str, Any]:
-    """Return a fleet file as a map, with enough GPUs for its models."""
+def generate_fleet(models: int, pools: int, seed: int = 1, *, repeats_lengths: bool = True) -> dict[str, Any]:
+    """Return a fleet file as a map, with enough GPUs for its models. `repeats_lengths`: whether prompts and responses
+    have one of three lengths each."""
     dice = random.Random(f"{models} {pools} {seed}")
     names = [f"pool-{index:03}" for index in range(pools)]
     return {
         "fleet": "generated",
         "clusters": {"main": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}},
         "pools": {name: _generate_pool(index, name, models / pools, dice) for index, name in enumerate(names)},
-        "models": {f"model-{index:05}": _generate_model(dice) for index in range(models)},
+        "models": {f"model-{index:05}": _generate_model(dice, repeats_lengths) for index in range(models)},
     }
 
 
@@ -54,9 +55,12 @@ def _generate_pool(index: int, name: str, models: float, dice: random.Random) ->
     return pool | ({"rdmaResource": _RDMA} if network.startswith("rdma") else {})
 
 
-def _generate_model(dice: random.Random) -> dict[str, Any]:
+def _generate_model(dice: random.Random, repeats_lengths: bool) -> dict[str, Any]:
     (family,) = dice.choices((_SMALL, _MEDIUM, _LARGE), (70, 25, 5))
-    prompt, answer = dice.choice((256, 1024, 3000)), dice.choice((64, 200, 500))
+    if repeats_lengths:
+        prompt, answer = dice.choice((256, 1024, 3000)), dice.choice((64, 200, 500))
+    else:
+        prompt, answer = dice.randint(256, 3000), dice.randint(64, 500)
     rate = {_SMALL: 10.0, _MEDIUM: 3.0, _LARGE: 1.0}[family] ** dice.uniform(-1, 1)
     model: dict[str, Any] = {
         "source": dice.choice(family),

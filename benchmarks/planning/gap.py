@@ -88,7 +88,7 @@ def _find_optimum(loaded: LoadedFleet) -> tuple[Value | None, bool]:
     if not all(ranked.values()):
         return None, True
     names = sorted(ranked, key=lambda name: (len(ranked[name]), name))
-    enumeration = _Enumeration(Assignment(fleet.inventories, dict.fromkeys(names), {}, True), names, ranked)
+    enumeration = _Enumeration(Assignment(fleet.inventories, dict.fromkeys(names), True), names, ranked)
     enumeration.run(0, (0.0,) * (FLAGS + 1))
     return enumeration.best, enumeration.nodes < _MOST_NODES
 

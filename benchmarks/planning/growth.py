@@ -14,8 +14,16 @@ from planning.fleets import generate_fleet
 
 __all__ = ["SIZES", "measure_growth"]
 
-SIZES = ((100, 10), (300, 30), (1000, 10), (1000, 30), (1000, 100), (10000, 100))
-"""Models and pools."""
+SIZES = (
+    (100, 10, True),
+    (300, 30, True),
+    (1000, 10, True),
+    (1000, 30, True),
+    (1000, 100, True),
+    (10000, 100, True),
+    (1000, 100, False),
+)
+"""Models, pools, and whether the lengths of the loads repeat."""
 _RAYHELM = Path(sys.executable).with_name("rayhelm")
 
 
@@ -23,10 +31,10 @@ def measure_growth() -> list[dict[str, Any]]:
     """Return one row for each size, with the ratio of its CPU time to the one of the first size."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for models, pools in SIZES:
+        for models, pools, repeats in SIZES:
             file = Path(folder, f"{models}-{pools}.yaml")
-            file.write_text(yaml.safe_dump(generate_fleet(models, pools), sort_keys=False))
-            rows.append({"models": models, "pools": pools} | _run(file))
+            file.write_text(yaml.safe_dump(generate_fleet(models, pools, repeats_lengths=repeats), sort_keys=False))
+            rows.append({"models": models, "pools": pools, "lengths_repeat": repeats} | _run(file))
             print(rows[-1], flush=True)
     first = rows[0]
     for row in rows:

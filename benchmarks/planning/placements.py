@@ -16,7 +16,7 @@ from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
-from rayhelm.planner.planner import resolve_model_specs
+from rayhelm.planner.resolved import resolve
 
 __all__ = ["FoundPlacement", "ResolvedFleet", "load_fleet", "resolve_fleet"]
 
@@ -54,10 +54,10 @@ class ResolvedFleet:
         return found
 
     def _iterate_placements(self) -> Iterator[tuple[bool, FoundPlacement]]:
-        for each in list_placements(self.model_specs, self.inventories, self.loaded.fleet, load_catalog()):
-            chosen = {name: choice.candidate for name, choice in each.choices.items()}
-            value = Assignment(self.inventories, chosen, each.hosts, True).value
-            yield any(choice.moved for choice in each.choices.values()), FoundPlacement(chosen, value)
+        for choices in list_placements(self.model_specs, self.inventories, self.loaded.fleet, load_catalog()):
+            chosen = {name: choice.candidate for name, choice in choices.items()}
+            value = Assignment(self.inventories, chosen, True).value
+            yield any(choice.moved for choice in choices.values()), FoundPlacement(chosen, value)
 
 
 def load_fleet(data: dict[str, Any]) -> LoadedFleet:
@@ -68,5 +68,5 @@ def load_fleet(data: dict[str, Any]) -> LoadedFleet:
 def resolve_fleet(loaded: LoadedFleet) -> ResolvedFleet:
     facts = load_catalog()
     return ResolvedFleet(
-        loaded, build_inventories(loaded.fleet, loaded.measured, facts), resolve_model_specs(loaded, facts)
+        loaded, build_inventories(loaded.fleet, loaded.measured, facts), list(resolve(loaded, facts).models)
     )

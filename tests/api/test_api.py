@@ -27,6 +27,15 @@ def test_plan_takes_a_file_or_its_folder(path: Any) -> None:
     assert list(plan.models) == ["llama-8b"]
 
 
+def test_examples_of_the_fleet_reference_are_one_fleet_that_renders(tmp_path: Path) -> None:
+    page = (ROOT / "docs/reference/fleet.md").read_text()
+    file = tmp_path / "fleet.yaml"
+    file.write_text("".join(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)))
+    assert set(rayhelm.plan(file).models) == {"qwen3-32b"}
+    assert re.findall("^### (.*)", page, re.MULTILINE)[:2] == ["pools", "models"]
+    assert rayhelm.render(file)
+
+
 def test_render_returns_the_committed_files() -> None:
     files = rayhelm.render(FLEET)
     assert files

@@ -81,6 +81,19 @@ def test_diff_names_a_change_of_pods_that_strategy_none_holds_back() -> None:
     assert any("recreate the service" in text for text in of(report, "chat").advice)
 
 
+def test_diff_says_that_kueue_admits_no_second_cluster() -> None:
+    queue = "services:\n  chat: {values: {labels: {kueue.x-k8s.io/queue-name: batch}}}\nmodels:"
+    before = FLEET.replace("models:", queue, 1).replace("replicas: {max: 2}", "service: chat, replicas: {max: 1}")
+    report = diff(("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "), before=before)
+    assert of(report, "chat").effect == "refused"
+    assert "Kueue never admits the second cluster" in of(report, "chat").reasons[0]
+    held = before.replace("chat: {values", "chat: {upgrade: None, values")
+    report = diff(("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "), before=held)
+    assert of(report, "chat").effect == "held back"
+    (advice,) = of(report, "chat").advice
+    assert advice.startswith("Kueue admits one Ray cluster of a RayService"), "more GPUs would not help"
+
+
 def test_diff_names_a_change_of_a_volume_that_the_api_server_refuses() -> None:
     report = diff(("weights: {storageClass: nfs}", "weights: {storageClass: other}"))
     assert of(report, "chat").effect == "refused"
@@ -180,6 +193,24 @@ def test_diff_of_an_added_model_installs_its_service() -> None:
 def test_diff_names_what_changes_for_tenants(edit: tuple[str, str], expected: str) -> None:
     (gateway,) = [each for each in diff(edit).releases if each.chart == "gateway"]
     assert expected in gateway.reasons
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (
+            ("requestsPerMinute: 60", "requestsPerMinute: 90"),
+            "none: no pod is replaced; each pod takes over the new limits",
+        ),
+        (("allowedClients: [apps]", "allowedClients: [apps, web]"), "none: no pod is replaced"),
+        (("requestsPerMinute: 60", "tokensPerMinute: 9000"), "none expected if its pods are replaced"),
+    ],
+    ids=["limit", "network policy", "other rules"],
+)
+def test_diff_says_whether_pods_of_the_gateway_are_replaced(edit: tuple[str, str], expected: str) -> None:
+    (gateway,) = [each for each in diff(edit).releases if each.chart == "gateway"]
+    assert gateway.requests.startswith(expected)
+    assert ("new limits" in gateway.requests) == ("new limits" in expected)
 
 
 def test_diff_names_tenants_and_models_that_are_added_and_removed() -> None:

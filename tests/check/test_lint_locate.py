@@ -8,6 +8,7 @@ import pytest
 from rayhelm.check.lint.fleet import _list_served_names
 from rayhelm.check.lint.locate import locate, names_in
 from rayhelm.deploy.charts.helm import split_key
+from rayhelm.deploy.compose.origin import Origins
 from rayhelm.deploy.render.files import Rendered, render_fleet
 from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import Problem
@@ -37,10 +38,27 @@ def release(rendered: Rendered, chart: str) -> Release:
 )
 def test_locate_finds_the_part_of_the_fleet(rendered: Rendered, chart: str, path: str, located: str) -> None:
     problem = Problem("of llm and the pool halo", path)
-    found = locate(problem, release(rendered, chart), rendered.loaded, names_in(path))
+    found = locate(problem, release(rendered, chart), rendered, names_in(path))
     assert found.path == path
     assert found.line == rendered.loaded.document.line(tuple(located.split(".")))
-    assert locate(Problem("x"), release(rendered, chart), rendered.loaded, names_in(path)).path == located
+    assert locate(Problem("x"), release(rendered, chart), rendered, names_in(path)).path == located
+
+
+@pytest.mark.parametrize(
+    ("chart", "key", "origin"),
+    [
+        ("ray-service", "serve.applications.whisper.models.whisper.gpuFraction", "models.whisper.gpuFraction"),
+        ("ray-service", "serve.applications.llm.models.llm.engine.maxModelLen", "models.llm.context"),
+        ("platform", "nvidia.pools.rtx.gpu", "pools.rtx.gpu"),
+        ("gateway", "tenants.family.requestsPerMinute", "tenants.family.requestsPerMinute"),
+    ],
+)
+def test_planned_value_has_the_line_of_the_key_that_changes_it(
+    rendered: Rendered, chart: str, key: str, origin: str
+) -> None:
+    made = release(rendered, chart)
+    assert Origins(chart, made.name, made.cluster, rendered.plan).find(key) == tuple(origin.split("."))
+    assert locate(Problem("x", key), made, rendered).line == rendered.loaded.document.line(tuple(origin.split(".")))
 
 
 def test_split_key_leaves_a_message_without_key_alone() -> None:

@@ -135,6 +135,13 @@ def test_application_of_the_user_is_not_checked_and_said_so(tmp_path: Path) -> N
     assert "`mine.app:app` (application llms): its code is in the image or in working_dir" in found.not_checked[0].what
 
 
+def test_key_that_serve_ignores_is_a_warning(tmp_path: Path) -> None:
+    found = check(tmp_path, ("route_prefix: /", "route_prefix: /\n      replicas: 2"))
+    assert found.problems == []
+    (warning,) = found.warnings
+    assert "service.yaml:10: spec.serveConfigV2.applications[0].replicas: Ray 2.60.0 has no key `replicas`" in warning
+
+
 def test_key_that_llm_config_refuses_is_reported(tmp_path: Path) -> None:
     found = problem(tmp_path, ("deployment_config:", "deployment_confi:"))
     assert (found.rule, "`deployment_config`" in found.message) == ("ray-llm-config", True)
@@ -200,11 +207,6 @@ UNPLACED = {
         "which then needs 3 GPUs",
         "ray_actor_options",
     ),
-    "bundles": (
-        ("deployment_config:", "placement_group_config: {bundles: [{GPU: 1}]}\n          deployment_config:"),
-        "has 1 bundles",
-        "placement_group_config",
-    ),
     "large bundle": (
         ("deployment_config:", "placement_group_config: {bundle_per_worker: {GPU: 4}}\n          deployment_config:"),
         "a bundle needs 4 GPUs, and the largest pod has 2 GPUs",
@@ -219,7 +221,11 @@ UNPLACED = {
         "STRICT_PACK places 4 GPUs on one node",
         "strategy: STRICT_PACK",
     ),
-    "replicas": (("min_replicas: 1", "min_replicas: 3"), "the least replicas need 6 GPUs", "workerGroupSpecs:"),
+    "replicas": (
+        ("min_replicas: 1, max_replicas: 2", "min_replicas: 3, max_replicas: 3"),
+        "the least replicas need 6 GPUs",
+        "workerGroupSpecs:",
+    ),
 }
 
 
@@ -355,10 +361,17 @@ ODD = {
     "no text": ("serveConfigV2: |\n    applications:", "serveConfigV2:\n    applications:", "is not a text"),
     "application": ("    - name: llms\n", "    - 3\n    - name: llms\n", "is not a map: an application"),
     "model": ("        llm_configs:\n", "        llm_configs:\n        - 7\n", "neither a map, an LLMConfig"),
+    "bundles": (
+        "          engine_kwargs:\n",
+        "          placement_group_config: {bundles: [{GPU: 1}]}\n          engine_kwargs:\n",
+        "1 bundles for tensor x pipeline parallel = 2 ranks",
+    ),
+    "scaling": ("max_replicas: 2", "max_replicas: 0", "greater than 0"),
+    "replicas": ("min_replicas: 1", "min_replicas: 3", "`min_replicas` is 3, and `max_replicas` is 2"),
     "strategy": (
         "          engine_kwargs:\n",
         "          placement_group_config: {strategy: PACKED}\n          engine_kwargs:\n",
-        "`PACKED` is no strategy",
+        "`PACKED` is not one of",
     ),
 }
 

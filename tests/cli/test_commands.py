@@ -13,7 +13,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from rayhelm.cli.fleet_commands import build_plan_table
+from rayhelm.cli.plan import build_plan_table
 from rayhelm.deploy.charts.helm import find_helm
 from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.planner import plan_fleet
@@ -319,6 +319,15 @@ def test_catalog_lists_entries_of_each_kind(rayhelm: Rayhelm, shelf: str, entry:
     assert entry in {item["id"] for item in json.loads(rayhelm("catalog", shelf, "--format", "json").out)}
 
 
+def test_catalog_names_gpus_that_are_not_planned_like_others(rayhelm: Rayhelm) -> None:
+    lines = rayhelm("catalog", "gpus").out.splitlines()
+    assert "TPU-v5e-16GB, TPU-v6e-32GB: the charts have no worker groups of TPUs, so no pool can have it" in lines
+    assert any(line.startswith("Gaudi-3-128GB: its usable memory is unknown") for line in lines)
+    limits = {item["id"]: item["limit"] for item in json.loads(rayhelm("catalog", "gpus", "--format", "json").out)}
+    assert limits["L4-24GB"] == ""
+    assert limits["V100-SXM-32GB"].startswith("no build of vLLM is known to run on it")
+
+
 def test_lint_prints_warnings_of_the_plan(rayhelm: Rayhelm, fleet: Path) -> None:
     answer = rayhelm("lint", str(fleet), "--no-serve")
     assert answer.code == 0
@@ -351,14 +360,14 @@ def test_lint_as_json_lists_what_was_not_checked(
     assert not_checked["how"]
 
 
-@pytest.mark.parametrize(("options", "code"), [((), 0), (("--serve",), 3), (("--serve", "--allow-missing"), 0)])
+@pytest.mark.parametrize(("options", "code"), [(("--serve",), 3), (("--serve", "--allow-missing"), 0)])
 def test_lint_ends_with_3_when_ray_was_asked_for_and_is_missing(
     rayhelm: Rayhelm, fleet: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int
 ) -> None:
     monkeypatch.setattr("rayhelm.check.lint.serve_config.can_check", lambda: False)
     answer = rayhelm("lint", str(fleet), *options)
     assert answer.code == code
-    assert "skipped  Serve config not checked by Ray and vLLM" in answer.out
+    assert "skipped  Serve config not read by Ray and vLLM" in answer.out
 
 
 @pytest.mark.parametrize("chart", ["ray-service", "gateway", "tenant", "platform"])

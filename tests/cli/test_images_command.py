@@ -77,3 +77,15 @@ def test_image_with_weights_is_copied_and_its_source_written(
     assert weights["keys"] == ["models.chat.source"]
     moved = f"oci://{MIRROR}/registry.example/qwen:v1@{digest}/weights"
     assert record["values"]["models"]["chat"]["source"] == moved
+
+
+def test_mirrored_image_keeps_the_version_that_the_fleet_file_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = yaml.safe_load(FLEET.read_text())
+    fleet["clusters"]["main"]["image"] = {"repository": "registry.example/ray-vllm", "tag": "7", "vllm": "0.29.1"}
+    file = tmp_path / "fleet.yaml"
+    file.write_text(yaml.safe_dump(fleet))
+    answer = run(capsys, monkeypatch, "images", str(file), "--mirror", MIRROR, "--only", "values")
+    image = yaml.safe_load(answer.out)["clusters"]["main"]["image"]
+    assert image == {"repository": f"{MIRROR}/registry.example/ray-vllm", "tag": "7", "vllm": "0.29.1"}

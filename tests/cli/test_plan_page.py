@@ -65,10 +65,16 @@ def test_changed_field_shows_both_plans_and_stays_in_the_form(page: Page) -> Non
     assert "<code>chat.traffic=8x</code>" in text
 
 
+def test_change_without_room_names_the_missing_nodes(page: Page) -> None:
+    text = page(chat_traffic="900x").raise_for_status().text
+    assert "pool `main` lacks" in text
+    assert 'role="alert"' not in text
+
+
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ({"chat_traffic": "900x"}, "model `chat` needs"),
+        ({"chat_source": "deepseek-ai/DeepSeek-R1", "main_nodes": "1"}, "model `chat`"),
         ({"chat_ttft": "2"}, "a duration with its unit"),
         ({"main_gpu": "H1000"}, "H1000"),
         ({"chat_traffic": "<script>"}, "a factor from above 0x"),

@@ -117,14 +117,14 @@ def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> 
         kinds = {
             name: kind
             for kind, name in name_pod_kinds(
-                fleet.rendered.plan.of_service(service), fleet.rendered.loaded.fleet
+                fleet.rendered.plan.of_service(service), fleet.rendered.plan.declared
             ).items()
         }
         for pod in installed.pods(service, "worker"):
             kind = kinds[pod["metadata"]["labels"]["ray.io/group"]]
             node = pod["spec"]["nodeName"]
             assert pool_of(nodes[node]) == kind.pool
-            unlike = find_hosts(kind, fleet.rendered.loaded.fleet.pools[kind.pool])
+            unlike = find_hosts(kind, fleet.rendered.plan.declared.pools[kind.pool])
             assert not unlike or node in {host.name for host in unlike}
 
 

@@ -30,10 +30,11 @@ def source() -> str:
     pinned = module("kuberay", HERE)
     command = [go_for("1.21", HERE), "list", "-m", "-f", "{{.Dir}}", pinned.recipe.module]
     offline = environment(HERE) | {"GOPROXY": "off"}
-    folder = subprocess.run(command, cwd=pinned.folder, env=offline, capture_output=True, text=True, check=True).stdout
-    if not folder.strip():
+    listed = subprocess.run(command, cwd=pinned.folder, env=offline, capture_output=True, text=True, check=False)
+    # Of a module that is not there, Go lists no folder, or it fails because it may not ask a proxy.
+    if listed.returncode or not listed.stdout.strip():
         pytest.skip("KubeRay's source is not in Go's module cache")
-    return Path(folder.strip(), SOURCE).read_text()
+    return Path(listed.stdout.strip(), SOURCE).read_text()
 
 
 def test_every_error_of_kuberays_is_refused_by_the_chart_or_out_of_its_reach(source: str) -> None:

@@ -257,6 +257,18 @@ def test_policies_read_the_longest_config_within_the_cost_limit(under: Asked) ->
     assert under.create(item).status == 201, under.create(item)
 
 
+@pytest.mark.parametrize(
+    ("objects", "count", "length"), [(1, 390, 12), (1, 550, 4), (3, 280, 12), (2, 500, 4), (2, 110, 99)]
+)
+def test_policies_compare_many_keys_within_the_cost_limit(under: Asked, objects: int, count: int, length: int) -> None:
+    item = case("serve-config-form", "json", good=True)
+    config = json.loads(item["spec"]["serveConfigV2"])
+    keys = {f"{number:0{length}d}": 1 for number in range(count)}
+    config["applications"][0]["args"]["more"] = {f"object-{number}": keys for number in range(objects)}
+    item["spec"]["serveConfigV2"] = json.dumps(config, indent=2, sort_keys=True) + "\n"
+    assert under.create(item).status == 201, under.create(item)
+
+
 def test_policies_read_many_worker_groups_within_the_cost_limit(under: Asked) -> None:
     item = case("gpu-owner", "owned", good=True)
     (group,) = item["spec"]["rayClusterConfig"]["workerGroupSpecs"]

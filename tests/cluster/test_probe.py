@@ -52,7 +52,7 @@ def jobs() -> list[Object]:
     loaded, known = load(FLEET), load_catalog()
     gpu = known.gpu("L4-24GB")
     target = PoolTarget("gpu", loaded.fleet.pools["gpu"], gpu, gpu.id, IMAGE, on_cpu=False)
-    return [build_node_job(target, "one", 1, 60), build_pair_job(target, ("one", "two"), known, 60)]
+    return [build_node_job(target, "one", 1, 60), build_pair_job(target, ("one", "two"), 60)]
 
 
 def broken(field: str, value: object) -> Object:

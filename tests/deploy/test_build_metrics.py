@@ -16,7 +16,7 @@ def test_every_service_and_every_gateway_is_scraped_in_its_own_cluster(path: Pat
     fleet = render_fleet(path)
     for cluster in fleet.loaded.fleet.clusters:
         here = [release for release in fleet.releases if release.cluster == cluster]
-        found = metrics_of_plan(cluster, fleet.plan, fleet.loaded.fleet)
+        found = metrics_of_plan(cluster, fleet.plan)
         services = {release.name: release.namespace for release in here if release.chart == "ray-service"}
         gateways = {release.name: release.namespace for release in here if isinstance(release.values, GatewayValues)}
         assert {each: scraped.namespace for each, scraped in found.services.items()} == services

@@ -74,7 +74,7 @@ def test_model_without_price_has_no_cost_and_says_why(tmp_path: Path) -> None:
     unpriced = {name for name, model in rendered.plan.models.items() if model.price_per_hour is None}
     assert unpriced
     assert {name for name, model in rules.models.items() if model.replica_dollars_per_hour is None} == unpriced
-    messages = list(list_models_without_price(rendered.plan, rendered.loaded.fleet))
+    messages = list(list_models_without_price(rendered.plan))
     assert len(messages) == len(unpriced)
     assert all("set `price` of the pool" in message for message in messages)
 

@@ -17,7 +17,8 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 def values(text: str) -> dict[str, RayServiceValues]:
     loaded = load(text)
-    return build_ray_service_values(plan_fleet(loaded), loaded)
+    with loaded.document.joined():
+        return build_ray_service_values(plan_fleet(loaded))
 
 
 def one(pool: str, model: str, more: str = CLUSTER) -> RayServiceValues:

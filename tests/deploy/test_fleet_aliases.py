@@ -6,7 +6,7 @@ from rayhelm.deploy.compose.gateway import build_gateways
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.errors import Fix, FleetError
-from shared.fleets import load, plan
+from shared.fleets import plan
 from shared.small_fleet import the_problem
 
 IMAGE = "{repository: registry.example/team/ray-vllm, tag: 2.60.0-ours, includesRayhelm: true}"
@@ -25,8 +25,8 @@ models:
 
 
 def gateway(text: str) -> GatewayValues:
-    loaded, planned = load(text), plan(text)
-    return build_gateways(planned, loaded, build_ray_service_values(planned, loaded))["main"]
+    planned = plan(text)
+    return build_gateways(planned, build_ray_service_values(planned))["main"]
 
 
 def test_aliases_reach_the_gateway_and_the_ingress_of_the_model() -> None:
@@ -38,13 +38,13 @@ def test_aliases_reach_the_gateway_and_the_ingress_of_the_model() -> None:
         ["chat"],
     )
     text = fleet()
-    service = build_ray_service_values(plan(text), load(text))["chat"]
+    service = build_ray_service_values(plan(text))["chat"]
     assert service.serve.applications["chat"].models["chat"].aliases == names
 
 
 def test_every_placement_of_a_name_accepts_its_aliases() -> None:
     text = fleet(more="  big: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, servedAs: {model: chat}}\n")
-    values = build_ray_service_values(plan(text), load(text))
+    values = build_ray_service_values(plan(text))
     assert values["big"].serve.applications["chat"].models["chat"].aliases == ["gpt-4o-mini", "Qwen/Qwen3-8B"]
 
 
@@ -112,6 +112,6 @@ def test_refused_alias_keeps_its_capitals_and_slashes_in_the_fix(alias: str, fix
 def test_image_without_rayhelm_cannot_serve_aliases() -> None:
     text = fleet().replace(f"image: {IMAGE}, ", "")
     with pytest.raises(FleetError) as caught:
-        build_ray_service_values(plan(text), load(text))
+        build_ray_service_values(plan(text))
     (problem,) = caught.value.problems
     assert (problem.path, "aliases need the ingress of rayhelm" in problem.message) == ("models.chat.aliases", True)

@@ -21,8 +21,8 @@ models:
 
 def build(bounds: str) -> GatewayValues:
     text = FLEET.replace("BOUNDS", bounds)
-    planned, loaded = plan(text), load(text)
-    (values,) = build_gateways(planned, loaded, build_ray_service_values(planned, loaded)).values()
+    planned = plan(text)
+    (values,) = build_gateways(planned, build_ray_service_values(planned)).values()
     return values
 
 
@@ -84,7 +84,7 @@ def test_token_limit_without_counted_models_is_refused() -> None:
 def test_longest_context_of_the_versions_of_a_model_bounds_its_reports() -> None:
     other = "  other: {source: Qwen/Qwen3-0.6B, context: 8192, servedAs: {model: chat, version: next, weight: 10}}\n"
     text = FLEET.replace("BOUNDS", "") + other
-    planned, loaded = plan(text), load(text)
-    (values,) = build_gateways(planned, loaded, build_ray_service_values(planned, loaded)).values()
+    planned = plan(text)
+    (values,) = build_gateways(planned, build_ray_service_values(planned)).values()
     assert values.models["chat"].context_tokens == 8192
     assert build("").models["chat"].context_tokens == 4096

@@ -42,8 +42,8 @@ models:
 
 
 def render_gateways(text: str) -> dict[str, GatewayValues]:
-    loaded, planned = load(text), plan(text)
-    return build_gateways(planned, loaded, build_ray_service_values(planned, loaded))
+    planned = plan(text)
+    return build_gateways(planned, build_ray_service_values(planned))
 
 
 def test_two_clusters_serve_one_name() -> None:

@@ -33,9 +33,8 @@ LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 
 
 def render_gateway(text: str) -> GatewayValues:
-    loaded = load(text)
     planned = plan(text)
-    (found,) = build_gateways(planned, loaded, build_ray_service_values(planned, loaded)).values()
+    (found,) = build_gateways(planned, build_ray_service_values(planned)).values()
     return found
 
 
@@ -269,7 +268,7 @@ def test_gateway_values_have_the_pinned_version() -> None:
 
 def test_services_serve_the_name_that_clients_send() -> None:
     text = BASE + PLACE + NEXT
-    values = build_ray_service_values(plan(text), load(text))
+    values = build_ray_service_values(plan(text))
     for service in ("chat", "chat-big", "chat-next"):
         assert {name: list(found.models) for name, found in values[service].serve.applications.items()} == {
             "chat": ["chat"]

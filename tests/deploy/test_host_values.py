@@ -26,7 +26,7 @@ SLOW = "RTX-A4000-16GB"
 
 def test_values_of_a_host_are_merged_into_its_worker_group() -> None:
     loaded = load(FLEET % ("{NCCL_DEBUG: INFO, NCCL_SOCKET_IFNAME: eth1}", SLOW))
-    groups = build_ray_service_values(plan_fleet(loaded), loaded)["m"].worker_groups
+    groups = build_ray_service_values(plan_fleet(loaded))["m"].worker_groups
     assert groups["ws-fast"].env == {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth1"}
     assert groups["ws-slow"].env == {"NCCL_DEBUG": "WARN"}
 

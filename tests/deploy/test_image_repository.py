@@ -21,7 +21,7 @@ def write_fleet(repository: str) -> str:
 def test_repository_is_accepted_and_allowed_by_the_policy(name: str) -> None:
     loaded = parse_fleet(parse_document(write_fleet(name), "fleet.yaml"))
     plan = plan_fleet(loaded)
-    platform = build_platform_values(plan, loaded, build_ray_service_values(plan, loaded))["main"]
+    platform = build_platform_values(plan, build_ray_service_values(plan))["main"]
     assert name in platform.policies.image_source.registries
 
 

@@ -9,7 +9,7 @@ from rayhelm.deploy.compose.ray_service import build_ray_service_values
 from rayhelm.errors import Fix
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.names import derive_kubernetes_name
-from shared.fleets import load, plan
+from shared.fleets import plan
 from shared.small_fleet import problems, read, the_problem
 
 HEAD = """\
@@ -46,12 +46,11 @@ def test_long_names_with_one_start_have_different_kubernetes_names() -> None:
 
 def test_values_have_derived_names_and_clients_keep_theirs() -> None:
     text = f"{HEAD}  Qwen/Qwen3-8B: {{{QWEN}}}\ntenants: {{apps: {{models: [Qwen/Qwen3-8B]}}}}\n"
-    loaded = load(text)
     planned = plan(text)
-    values = build_ray_service_values(planned, loaded)
+    values = build_ray_service_values(planned)
     assert {*values} == {"qwen-qwen3-8b"}
     assert {*values["qwen-qwen3-8b"].serve.applications["qwen-qwen3-8b"].models} == {"Qwen/Qwen3-8B"}
-    gateway = build_gateways(planned, loaded, values)["main"].models
+    gateway = build_gateways(planned, values)["main"].models
     assert gateway["Qwen/Qwen3-8B"].versions["stable"].route_prefix == "/qwen-qwen3-8b"
     assert "qwen-qwen3-8b" in gateway["Qwen/Qwen3-8B"].versions["stable"].endpoints
 

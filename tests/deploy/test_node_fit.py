@@ -32,7 +32,8 @@ def build(logs: bool = True, pool: str = "", service: str = "") -> RayServiceVal
 
 def build_text(text: str) -> RayServiceValues:
     loaded = load(text)
-    return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
+    with loaded.document.joined():
+        return build_ray_service_values(plan_fleet(loaded))["chat"]
 
 
 def refuse(pool: str = "", service: str = "") -> Problem:

@@ -293,6 +293,7 @@ def test_override_that_repeats_the_plan_is_accepted() -> None:
         ("pool", "{shmSze: 16Gi}", "unknown key `shmSze`; did you mean `shmSize`"),
         ("gateway", "{timeout: {serverSeconds: 1}}", "unknown key `timeout`; did you mean `timeouts`"),
         ("cluster", "{metrics: {adapter: {manage: true}}}", "unknown key `manage`; did you mean `image`"),
+        ("gateway", "{global: {imageRegistri: registry.example}}", "unknown key `imageRegistri`; did you mean"),
         ("cluster", "{polices: {}}", "unknown key `polices`; did you mean `policies`"),
         ("service", "{head: {tolerations: [{key: a, operatr: Exists}]}}", "unknown key `operatr`"),
         ("service", "{head: {nodeSelector: {a b: c}}}", "`a b` is not a key of this map"),

@@ -1,4 +1,4 @@
-"""Pools of AMD and Intel GPUs are rendered with an image for them."""
+"""Pools of AMD and Intel GPUs, and of nodes with arm64, are rendered with an image for them."""
 
 import pytest
 
@@ -15,7 +15,8 @@ NVIDIA, AMD = "gpu: L4-24GB, nodes: 1", "gpu: MI300X-192GB, nodes: 1"
 
 def values(text: str) -> dict[str, RayServiceValues]:
     loaded = load(text)
-    return build_ray_service_values(plan_fleet(loaded), loaded)
+    with loaded.document.joined():
+        return build_ray_service_values(plan_fleet(loaded))
 
 
 def fleet(cluster_image: str = "", **pools: str) -> str:
@@ -37,8 +38,12 @@ def the_problem(text: str) -> Problem:
 
 @pytest.mark.parametrize(
     ("pool", "platform", "image"),
-    [(AMD, "ROCm", "ray-vllm-rocm"), ("gpu: Arc-A770-16GB, nodes: 1", "XPU", "ray-vllm-xpu")],
-    ids=["amd", "intel"],
+    [
+        (AMD, "ROCm", "ray-vllm-rocm"),
+        ("gpu: Arc-A770-16GB, nodes: 1", "XPU", "ray-vllm-xpu"),
+        ("gpu: Gaudi-3-128GB, nodes: 1", "HPU", "ray-vllm-hpu"),
+    ],
+    ids=["amd", "intel", "gaudi"],
 )
 def test_default_image_is_refused_on_gpus_of_other_vendors(pool: str, platform: str, image: str) -> None:
     problem = the_problem(fleet(gpu=pool))
@@ -66,6 +71,43 @@ def test_image_of_the_cluster_is_refused_on_gpus_of_two_vendors() -> None:
 )
 def test_image_is_accepted_on_gpus_of_one_vendor(text: str) -> None:
     assert values(text)
+
+
+SPARK = "gpu: DGX-Spark-128GB, nodes: 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (fleet(gpu=SPARK), "clusters.main.image"),
+        (fleet(gpu="gpu: GB200-186GB, nodes: 1, gpusPerNode: 4"), "clusters.main.image"),
+        (
+            fleet("{repository: docker.io/rayproject/ray-llm, tag: 2.60.0-py312-cu130}", gpu=SPARK),
+            "clusters.main.image",
+        ),
+        (fleet(gpu=f"{SPARK}, image: {{repository: rayproject/ray-llm, tag: 2.60.0-py312-cu130}}"), "pools.gpu.image"),
+        (fleet(nvidia=f"{NVIDIA}, nodeSelector: {{a: b}}", gpu=f"{SPARK}, nodeSelector: {{a: c}}"), "pools.gpu.image"),
+        (
+            fleet(gpu="hosts: [{gpu: H100-SXM-80GB, nodeSelector: {a: c}}, {gpu: GH200-96GB, nodeSelector: {a: b}}]"),
+            "clusters.main.image",
+        ),
+    ],
+    ids=["default", "rack", "cluster", "pool", "beside-amd64", "hosts-of-both"],
+)
+def test_image_for_amd64_is_refused_on_arm64(text: str, path: str) -> None:
+    problem = the_problem(text)
+    assert problem.path == "pools.gpu"
+    assert "have arm64 processors, and " in problem.message
+    assert "rayproject/ray-llm is built for amd64" in problem.message
+    assert problem.fix.path == path
+    assert problem.fix.value["repository"] == "registry.example/ray-vllm-arm64"
+
+
+@pytest.mark.parametrize(
+    "image", [CUDA, "{repository: rayproject/ray-llm, tag: 2.60.0-py312-cu130-aarch64}"], ids=["own", "of-ray"]
+)
+def test_other_image_is_accepted_on_arm64(image: str) -> None:
+    assert values(fleet(image, gpu=SPARK))
 
 
 def test_amd_pool_can_be_planned_without_an_image() -> None:

@@ -68,9 +68,9 @@ def find_problems(text: str) -> Sequence[Problem]:
         loaded = parse_fleet(parse_document(text, "fleet.yaml"))
         plan = plan_fleet(loaded)
         preview_problems(plan, loaded)
-        list_warnings(plan, loaded)
-        find_open_images(plan, loaded)
-        find_open_gateways(plan, loaded)
+        list_warnings(plan, loaded.document.locate)
+        find_open_images(plan)
+        find_open_gateways(plan)
     except FleetError as error:
         return error.problems
     return ()

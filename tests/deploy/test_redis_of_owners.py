@@ -21,7 +21,7 @@ def values(cluster: str, one: str, other: str) -> dict[str, RayServiceValues]:
         f"clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, {cluster}}}}}\n"
         f"tenants: {{one: {{{one}}}, other: {{{other}}}}}\n"
     )
-    return build_ray_service_values(plan_fleet(loaded), loaded)
+    return build_ray_service_values(plan_fleet(loaded))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ DIGEST = f"sha256:{'1' * 64}"
 
 def test_images_without_digest_are_listed_with_their_keys() -> None:
     loaded = load(FLEET)
-    found = {(image.repository, image.key) for image in find_open_images(plan_fleet(loaded), loaded)}
+    found = {(image.repository, image.key) for image in find_open_images(plan_fleet(loaded))}
     assert found == {
         ("rayproject/ray-llm", "clusters.main.image.digest"),
         ("registry.example/ray", "pools.own.image.digest"),
@@ -46,30 +46,30 @@ def test_images_with_digest_are_not_listed() -> None:
     pinned = f"image: {{repository: registry.example/ray, digest: '{DIGEST}'}}"
     text = FLEET.replace('tag: "1"', f"digest: '{DIGEST}'").replace("gateway: {", f"{pinned}, gateway: {{")
     loaded = load(text)
-    assert [image.repository for image in find_open_images(plan_fleet(loaded), loaded)] == ["haproxy"]
+    assert [image.repository for image in find_open_images(plan_fleet(loaded))] == ["haproxy"]
 
 
 def test_image_of_a_gateway_with_a_digest_of_its_own_is_not_listed() -> None:
     loaded = load(FLEET.replace("gateway: {", f"gateway: {{values: {{image: {{digest: '{DIGEST}'}}}}, "))
-    assert "haproxy" not in [image.repository for image in find_open_images(plan_fleet(loaded), loaded)]
+    assert "haproxy" not in [image.repository for image in find_open_images(plan_fleet(loaded))]
     loaded = load(FLEET.replace("gateway: {", "gateway: {values: {image: {repository: registry.example/haproxy}}, "))
-    assert "registry.example/haproxy" in [image.repository for image in find_open_images(plan_fleet(loaded), loaded)]
+    assert "registry.example/haproxy" in [image.repository for image in find_open_images(plan_fleet(loaded))]
 
 
 def test_gateway_without_host_is_reported_with_a_fix_that_is_accepted() -> None:
     loaded = load(FLEET)
-    (problem,) = find_open_gateways(plan_fleet(loaded), loaded)
+    (problem,) = map(loaded.document.locate, find_open_gateways(plan_fleet(loaded)))
     assert (problem.path, problem.line) == ("clusters.main.gateway", 2)
     assert "http://gateway.gateway" in problem.message
     fixed = load(yaml.safe_dump(apply_fix(parse_document(FLEET, "fleet.yaml"), problem.fix)))
     assert fixed.fleet.clusters["main"].gateway.allowed_clients == ("apps", "ingress-nginx")
-    assert find_open_gateways(plan_fleet(fixed), fixed) == ()
+    assert find_open_gateways(plan_fleet(fixed)) == ()
 
 
 def test_fleet_without_tenants_has_no_gateway_to_report() -> None:
     loaded = load(FLEET.replace("tenants: {a: {models: [chat, other]}}\n", ""))
-    assert find_open_gateways(plan_fleet(loaded), loaded) == ()
-    assert all(image.repository != "haproxy" for image in find_open_images(plan_fleet(loaded), loaded))
+    assert find_open_gateways(plan_fleet(loaded)) == ()
+    assert all(image.repository != "haproxy" for image in find_open_images(plan_fleet(loaded)))
 
 
 @pytest.mark.parametrize("command", ["plan", "render", "lint"])
@@ -99,7 +99,7 @@ def test_plan_as_json_has_what_is_open(
 
 def test_warnings_are_one_table_and_one_text_for_each_gateway() -> None:
     loaded = load(FLEET)
-    assert len(list_warnings(plan_fleet(loaded), loaded)) == 2
+    assert len(list_warnings(plan_fleet(loaded), loaded.document.locate)) == 2
 
 
 SLOW = FLEET.replace("whole: {gpu: L4-24GB, nodes: 1", "whole: {gpu: L4-24GB, nodes: 1, nodeStart: 25m").replace(
@@ -110,17 +110,17 @@ SLOW = FLEET.replace("whole: {gpu: L4-24GB, nodes: 1", "whole: {gpu: L4-24GB, no
 def test_timeouts_below_the_load_time_are_reported_when_a_model_scales_to_zero() -> None:
     text = SLOW % 0
     loaded = load(text)
-    serve, gateway = find_short_timeouts(plan_fleet(loaded), loaded)
+    serve, gateway = map(loaded.document.locate, find_short_timeouts(plan_fleet(loaded)))
     assert "Serve ends it after 1200 s" in serve.message
     assert "gateway of cluster `main` ends it after 1260 s" in gateway.message
     for problem in (serve, gateway):
         assert isinstance(problem.fix, Fix)
         text = yaml.safe_dump(apply_fix(parse_document(text, "fleet.yaml"), problem.fix))
     loaded = load(text)
-    assert not [*find_short_timeouts(plan_fleet(loaded), loaded)]
+    assert not [*find_short_timeouts(plan_fleet(loaded))]
 
 
 @pytest.mark.parametrize("text", [SLOW % 1, (SLOW % 0).replace("nodeStart: 25m, ", "")])
 def test_timeouts_are_not_reported_without_a_long_wait(text: str) -> None:
     loaded = load(text)
-    assert not [*find_short_timeouts(plan_fleet(loaded), loaded)]
+    assert not [*find_short_timeouts(plan_fleet(loaded))]

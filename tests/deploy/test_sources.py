@@ -30,7 +30,8 @@ def fleet(model: str, bucket: str = "{region: eu-1, credentialsSecret: reader}",
 
 def values(text: str) -> dict[str, RayServiceValues]:
     loaded = load(text)
-    return build_ray_service_values(plan_fleet(loaded), loaded)
+    with loaded.document.joined():
+        return build_ray_service_values(plan_fleet(loaded))
 
 
 def refusal(text: str) -> Problem:
@@ -91,7 +92,7 @@ def test_store_in_the_cluster_is_the_only_egress_and_the_tenant_may_allow_it() -
     assert (egress.peer.namespace, egress.cidrs, egress.ports) == ("store", [], [9000])
     loaded = load(text)
     plan = plan_fleet(loaded)
-    (tenant,) = build_tenant_values(plan, loaded, build_ray_service_values(plan, loaded), {}).values()
+    (tenant,) = build_tenant_values(plan, build_ray_service_values(plan), {}).values()
     assert "store:9000" in tenant.network_policy.allowed.namespaces
 
 
@@ -196,7 +197,7 @@ def test_model_in_an_image_is_mounted_without_a_download() -> None:
 def test_image_with_weights_is_an_image_that_the_policy_allows() -> None:
     loaded = load(fleet(IMAGE, ""))
     plan = plan_fleet(loaded)
-    settings = build_policies("main", plan, loaded.fleet, build_ray_service_values(plan, loaded))
+    settings = build_policies("main", plan, build_ray_service_values(plan))
     assert "registry.example/models/qwen" in settings.model_dump(by_alias=True)["imageSource"]["registries"]
 
 

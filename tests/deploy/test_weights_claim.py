@@ -7,6 +7,7 @@ import pytest
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
 from rayhelm.deploy.render.files import render_loaded_fleet
 from rayhelm.deploy.render.warnings import find_assumed_storage, find_single_node_claims, list_warnings
+from rayhelm.planner.planner import plan_fleet
 from shared.apply_fix import apply_fix
 from shared.fleets import load, plan
 
@@ -37,17 +38,16 @@ TWO_NODES = "{gpu: H100-SXM-80GB, nodes: 2, gpusPerNode: 8}"
 )
 def test_claim_is_read_write_once_when_one_node_has_all_pods(pool: str, model: str, mode: str) -> None:
     text = fleet(pool, model)
-    assert build_ray_service_values(plan(text), load(text))["chat"].weights.claim.access_mode == mode
+    assert build_ray_service_values(plan(text))["chat"].weights.claim.access_mode == mode
 
 
 def test_default_storage_class_is_warned_of_when_several_nodes_read_a_claim() -> None:
     text = fleet(TWO_NODES)
-    (problem,) = find_assumed_storage(plan(text), load(text))
+    (problem,) = map(load(text).document.locate, find_assumed_storage(plan(text)))
     assert (problem.path, problem.line) == ("clusters.main", 2)
     assert "`chat`, so the claim is ReadWriteMany, and cluster `main` names no storage class" in problem.message
     for fix in (problem.fix, *problem.alternatives):
-        fixed = load(str(apply_fix(load(text).document, fix)))
-        assert [*find_assumed_storage(plan(text), fixed)] == []
+        assert [*find_assumed_storage(plan(str(apply_fix(load(text).document, fix))))] == []
 
 
 @pytest.mark.parametrize(
@@ -61,24 +61,25 @@ def test_default_storage_class_is_warned_of_when_several_nodes_read_a_claim() ->
     ],
 )
 def test_default_storage_class_is_not_warned_of_when_it_is_not_assumed(text: str) -> None:
-    assert [*find_assumed_storage(plan(text), load(text))] == []
+    assert [*find_assumed_storage(plan(text))] == []
 
 
 def test_read_write_once_is_warned_of_when_several_nodes_read_a_claim() -> None:
     text = fleet(TWO_NODES, weights="{storageClass: gp3, accessMode: ReadWriteOnce, readSpeed: 2GB/s}")
-    (problem,) = find_single_node_claims(plan(text), load(text))
+    locate = load(text).document.locate
+    (problem,) = map(locate, find_single_node_claims(plan(text)))
     assert problem.path == "clusters.main"
     assert "pods on several nodes read the weights of `chat`" in problem.message
-    assert str(problem) in list_warnings(plan(text), load(text))
+    assert str(problem) in list_warnings(plan(text), locate)
     fixed = load(str(apply_fix(load(text).document, problem.fix)))
     assert fixed.fleet.clusters["main"].weights.access_mode == "ReadWriteMany"
     assert fixed.fleet.clusters["main"].weights.read_speed
-    assert [*find_single_node_claims(plan(text), fixed)] == []
+    assert [*find_single_node_claims(plan_fleet(fixed))] == []
 
 
 def test_read_write_once_is_not_warned_of_on_one_node() -> None:
     text = fleet(ONE_NODE, ", replicas: 4", weights="{accessMode: ReadWriteOnce}")
-    assert [*find_single_node_claims(plan(text), load(text))] == []
+    assert [*find_single_node_claims(plan(text))] == []
 
 
 def test_services_share_a_claim_that_both_name(tmp_path: Path) -> None:

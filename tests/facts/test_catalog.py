@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from rayhelm.errors import Fix, FleetError
-from rayhelm.facts import Catalog, load_catalog
+from rayhelm.facts import Catalog, _load, load_catalog
 from rayhelm.facts._load import names, read_record, stem
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
@@ -72,6 +72,18 @@ def test_unknown_gpu_is_answered_with_the_nearest_names() -> None:
 def test_gpu_is_found_by_other_spaces_and_words_of_the_vendor(spelling: str, gpu: str) -> None:
     assert load_catalog().gpu(spelling).id == gpu
     assert load_catalog().explain_gpu_name(spelling) == ""
+
+
+def test_other_gpus_are_not_read_to_explain_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def record(path: Path, kind: type[GpuKind]) -> GpuKind:
+        read.append(path.stem)
+        return read_record(path, kind)
+
+    monkeypatch.setattr(_load, "read_record", record)
+    assert Catalog().explain_gpu_name("L4-24GB") == ""
+    assert read == ["l4-24gb"]
 
 
 @pytest.mark.parametrize(
@@ -155,11 +167,6 @@ def test_figure_without_a_source_stays_unknown() -> None:
     assert internet.bandwidth_gbit_per_s is None
 
 
-def test_networks_without_rdma_disable_infiniband_in_nccl() -> None:
-    for network in load_catalog().networks():
-        assert network.rdma == (network.env.get("NCCL_IB_DISABLE") != "1"), network.id
-
-
 def test_new_gpu_needs_one_file(tmp_path: Path) -> None:
     _write(tmp_path / "gpus/my-gpu-48gb.yaml", _entry("gpus/l4-24gb.yaml") | {"id": "My-GPU-48GB", "aliases": ["mine"]})
     assert Catalog(tmp_path).gpu("mine").id == "My-GPU-48GB"
@@ -236,3 +243,11 @@ def _write(path: Path, entry: dict[str, object]) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump(entry, sort_keys=False))
     return path
+
+
+def test_network_with_a_higher_rate_is_not_slower_than_others_of_its_kind() -> None:
+    networks = [each for each in load_catalog().networks() if each.bandwidth_gbit_per_s and each.effective_gb_per_s]
+    for kind in {each.kind for each in networks}:
+        ordered = sorted((each.bandwidth_gbit_per_s, each.effective_gb_per_s) for each in networks if each.kind == kind)
+        rates = [rate for _, rate in ordered]
+        assert rates == sorted(rates), kind

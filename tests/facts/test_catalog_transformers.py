@@ -46,7 +46,7 @@ def test_parameters_equal_those_of_transformers(path: Path) -> None:
 
 def test_latent_attention_and_shared_experts_equal_transformers() -> None:
     """DeepSeek V3 with 4 layers in place of 61. The router's correction is a buffer there, not a parameter."""
-    keys = json.loads(next(path for path in CONFIGS if "DeepSeek-V3" in path.stem).read_text())
+    keys = json.loads(next(path for path in CONFIGS if path.stem.endswith("DeepSeek-V3")).read_text())
     model = load_catalog().model("deepseek-ai/DeepSeek-V3").model_copy(update={"layers": 4})
     assert built(keys | {"num_hidden_layers": 4}) == count_weights(model).parameters - _corrections(model)
 

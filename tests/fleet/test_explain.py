@@ -178,14 +178,8 @@ def test_explain_knows_the_values_of_every_chart() -> None:
         ("gateways.limits", "did you mean `gateway`"),
         ("gateway.limit", "`gateway` has no field `limit`; did you mean `limits`"),
         ("gateway.limits.bodyByte", "`gateway.limits` has no field `bodyByte`; did you mean `bodyBytes`"),
-        ("gateway.tenants.a.pins", "`gateway.tenants`: `pins` was renamed to `pinnedVersions`"),
     ],
 )
 def test_explain_names_the_nearest_value_of_a_chart(path: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         explain(path, CHARTS)
-
-
-def test_explain_names_the_new_key_for_an_old_one() -> None:
-    with pytest.raises(UsageError, match="`answersFor` was renamed to `servedAs`"):
-        explain("models.answersFor")

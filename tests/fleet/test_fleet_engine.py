@@ -127,12 +127,12 @@ def test_every_argument_type_of_vllm_becomes_a_type_of_the_fleet_file() -> None:
 def test_plan_lists_what_it_does_not_count_of_engine_arguments(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
     speculation = "speculative_config: {method: ngram, num_speculative_tokens: 3}"
-    pins = f"{speculation}, fully_sharded_loras: true, kv_cache_dtype: nvfp4"
+    pins = f"{speculation}, fully_sharded_loras: true, kv_cache_dtype: turboquant_4bit_nc"
     fleet.write_text(BLOCKS + f"    engine: {{{pins}}}\n    context: 4096\n")
     unknown = " ".join(plan_fleet(load_fleet(fleet)).models["chat"].unknown)
     assert "`speculative_config`: weights and KV cache of the draft model" in unknown
     assert "`fully_sharded_loras`: slots of adapters" in unknown
-    assert "`kv_cache_dtype: nvfp4`: the estimate counts 16 bits" in unknown
+    assert "`kv_cache_dtype: turboquant_4bit_nc`: the estimate counts 16 bits" in unknown
 
 
 def _example(schema: dict[str, Any]) -> str:

@@ -101,7 +101,7 @@ def test_refused_override_names_the_model_of_the_file() -> None:
     values = "{serve: {applications: {chat: {models: {chat: {engine: {seed: 1}}}}}}}"
     text = fleet(f"{SIX}, pools: [a, b]", f"{CIDRS}{TENANT}services: {{chat: {{tenant: team, values: {values}}}}}\n")
     with pytest.raises(FleetError) as error:
-        build_ray_service_values(plan(text), load(text))
+        build_ray_service_values(plan(text))
     assert all("Use `models.chat.engine`" in problem.message for problem in error.value.problems)
 
 
@@ -153,7 +153,7 @@ def test_model_pinned_to_one_pool_is_placed_before_one_with_pools() -> None:
 def test_worker_groups_of_a_service_stay_with_its_first_pool() -> None:
     values = "{workerGroups: {a: {env: {A: '1'}}}, serve: {requestTimeoutSeconds: 1700}}"
     text = fleet(f"{SIX}, pools: [a, b]", f"{CIDRS}{TENANT}services: {{chat: {{tenant: team, values: {values}}}}}\n")
-    found = build_ray_service_values(plan(text), load(text))
+    found = build_ray_service_values(plan(text))
     assert {name: [group.env for group in each.worker_groups.values()] for name, each in found.items()} == {
         "chat": [{"A": "1"}],
         "chat-b": [{}],
@@ -166,7 +166,7 @@ def test_applications_of_other_models_stay_with_the_first_service() -> None:
     apps = "{serve: {applications: {other: {models: {other: {x: 1}}}, chat: {models: {chat: {y: 1}}}}}}"
     tenant = TENANT.replace("[chat]", "[chat, other]")
     more = f"{other}{CIDRS}{tenant}services: {{shared: {{tenant: team, weightsSize: 100GiB, values: {apps}}}}}\n"
-    found = load(fleet("replicas: 4, pools: [a, b], service: shared", more)).fleet.services
+    found = plan(fleet("replicas: 4, pools: [a, b], service: shared", more)).declared.services
     assert sorted(found["shared"].values["serve"]["applications"]) == ["chat", "other"]
     assert found["chat-b"].values == {"serve": {"applications": {"chat": {"models": {"chat": {"y": 1}}}}}}
 

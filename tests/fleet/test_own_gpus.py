@@ -82,6 +82,7 @@ def test_described_gpu_can_be_shared(sharing: dict[str, Any]) -> None:
         ({"like": "RTX-3090-24GBB"}, "own", "RTX-3090-24GBB"),
         ({**FULL, "usableMemory": "50GiB"}, "own", "50.0 GiB are more than the 48 GB of `memory`"),
         ({**FULL, "memoryBandwidth": "0GB/s"}, "own", "must be more than zero"),
+        ({**FULL, "memoryBandwidth": 0}, "own", "must be more than zero"),
         ({**FULL, "memoryBandwidth": 696}, "own", "has no unit"),
         ({**FULL, "tflops": 0}, "own", "greater than 0"),
         ({**FULL, "bandwidth": "696GB/s"}, "own", "bandwidth"),

@@ -14,7 +14,7 @@ from charts.oracles import validator_of
 from gitops.lua import CUSTOMIZATIONS, KINDS
 from rayhelm.deploy.charts.argocd import load_allowed_kinds
 from rayhelm.deploy.charts.helm import charts_dir
-from rayhelm.errors import MissingError
+from rayhelm.errors import FleetError, MissingError
 from testbed.tools.crds import crd_files
 
 ARGOCD = chart_of("argocd")
@@ -129,8 +129,21 @@ def test_waves_are_operators_platform_tenants_services_gateway() -> None:
 def test_releases_take_values_from_the_repository_by_ref() -> None:
     chart, values = of_kind("Application")["acme-audio"]["spec"]["sources"]
     assert values["ref"] == "values"
-    assert chart["helm"]["valueFiles"] == ["$values/fleets/acme/ray-service/audio.yaml"]
+    files = ["ray-service/audio.yaml", "ray-service/shared.yaml"]
+    assert chart["helm"]["valueFiles"] == [f"$values/fleets/acme/{file}" for file in files]
     assert chart["helm"]["releaseName"] == "audio"
+
+
+@pytest.mark.parametrize("file", ["../other.yaml", "/etc/passwd", "a/../b.yaml"])
+def test_further_file_outside_of_the_repository_is_refused(file: str) -> None:
+    with pytest.raises(FleetError, match="otherFiles"):
+        objects("argocd/minimal", {"releases": {"chat": {"otherFiles": [file]}}})
+
+
+def test_application_has_its_annotations_beside_those_of_the_chart() -> None:
+    found = {name: item["metadata"]["annotations"] for name, item in of_kind("Application").items()}
+    subscription = {"notifications.argoproj.io/subscribe.on-sync-failed.slack": "serving"}
+    assert found["acme-audio"] == found["acme-phi"] | subscription
 
 
 def test_only_releases_remove_their_objects() -> None:

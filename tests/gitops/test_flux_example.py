@@ -84,14 +84,17 @@ def test_releases_depend_on_earlier_ones() -> None:
 
 
 def assess(item: dict[str, Any]) -> str:
-    """Return the verdict of kustomize-controller: `failed` first, then `inProgress`, then `current`."""
+    """Return the verdict of kustomize-controller, as `Evaluate` of fluxcd/pkg/runtime/cel 0.117 finds it."""
+    seen = item.get("status", {}).get("observedGeneration")
+    if seen is not None and seen != item["metadata"].get("generation", seen):
+        return "inProgress"
     (exprs,) = load("flux-kustomization.yaml")["spec"]["healthCheckExprs"]
     environment = cel.NewEnv(variables={"status": cel.Type.DYN, "metadata": cel.Type.DYN}, extensions=[])
     data = {"status": item.get("status", {}), "metadata": item["metadata"]}
-    for name in ("failed", "inProgress", "current"):
+    for name in ("inProgress", "failed", "current"):
         answer = environment.compile(exprs[name]).eval(data=data)
-        # An error, such as a missing field, is false.
-        if answer.type() != cel.Type.ERROR and answer.plain_value():
+        assert answer.type() != cel.Type.ERROR, f"{name}: an error hides the expressions after it"
+        if answer.plain_value():
             return name
     return "inProgress"
 
@@ -101,4 +104,24 @@ def test_expressions_agree_with_the_lua_check(case: Any) -> None:
     expected = {"Healthy": "current", "Degraded": "failed", "Progressing": "inProgress", "Suspended": "inProgress"}
     if case.input_path.endswith("upgrade-failed.yaml"):
         expected["Degraded"] = "inProgress"  # the expressions do not look into the new RayCluster
+    if case.input_path.endswith("validation-failed.yaml"):
+        expected["Degraded"] = "inProgress"  # an update: KubeRay does not observe the generation, so Flux asks nothing
     assert assess(case.load()) == expected[case.status]
+
+
+def load_service(name: str) -> dict[str, Any]:
+    (case,) = (case for case in SERVICES if case.input_path.endswith(f"/{name}.yaml"))
+    return case.load()
+
+
+def test_new_service_with_a_refused_spec_has_failed() -> None:
+    """KubeRay writes no observedGeneration then."""
+    item = load_service("validation-failed")
+    del item["status"]["observedGeneration"]
+    assert assess(item) == "failed"
+
+
+@pytest.mark.parametrize("status", [{}, {"conditions": []}, {"activeServiceStatus": {}}, {"pendingServiceStatus": {}}])
+def test_new_service_is_in_progress(status: dict[str, Any]) -> None:
+    """KubeRay 1.6.2 writes its first status without observedGeneration and with few fields."""
+    assert assess({"metadata": {"generation": 1}, "status": status}) == "inProgress"

@@ -165,6 +165,13 @@ def test_legend_names_only_labels_that_the_query_keeps(found: Json) -> None:
                 assert re.search(rf"\b{label}\b", target["expr"]), f"{panel['title']}: {label}"
 
 
+def test_legend_over_time_names_cluster_and_namespace_of_the_query(found: Json) -> None:
+    for panel in panels(found):
+        for target in panel["targets"] if panel["type"] == "timeseries" else []:
+            if re.search(r"by \(cluster, namespace\b", target["expr"]):
+                assert {"cluster", "namespace"} <= set(re.findall(r"{{(\w+)}}", target["legendFormat"])), panel["title"]
+
+
 def test_columns_of_a_table_are_labels_of_each_query(found: Json) -> None:
     for name, dashboard in load_dashboards().items():
         for panel in dashboard.panels:

@@ -15,6 +15,7 @@ from rayhelm.observe.queries import (
     labels,
     latency,
     model_cost,
+    objectives,
     queues,
     scaling,
     slo,
@@ -371,3 +372,32 @@ def test_limited_share_of_a_tenant_without_forwarded_requests_is_one(tmp_path: P
     group = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "tenant": "search"}
     refused = Series("rayhelm_gateway_rejections_total", "0+5x80", {**group, "reason": "rate_limit_exceeded"})
     answers(tmp_path, conditions.limited_share(EVERYTHING, "10m"), [refused], Answer(LATER, of(group, 1)))
+
+
+# -- responses of one token ------------------------------------------------------------------------------------------
+
+TPOT, OUTPUT = "ray_vllm_request_time_per_output_token_seconds", "ray_vllm_request_generation_tokens"
+SHORT = series(f"{OUTPUT}_bucket", "0+60x80", le="1.0")
+"""Of 100 requests of each scrape, 60 have one token, for which vLLM observes 0 s. 20 of the other 40 are slow."""
+TIMES = [
+    *(series(f"{TPOT}_bucket", values, le=le) for le, values in (("0.01", "0+60x80"), ("0.05", "0+80x80"))),
+    *(series(f"{TPOT}_bucket", "0+100x80", le=le) for le in ("0.1", "+Inf")),
+    series(f"{TPOT}_count", "0+100x80"),
+]
+
+
+def test_time_per_output_token_leaves_out_responses_of_one_token(tmp_path: Path) -> None:
+    query = latency.time_per_output_token(EVERYTHING, q=0.5)
+    answers(tmp_path, query, [*TIMES, SHORT], Answer(LATER, of(MODEL, 0.05)))
+
+
+def test_time_per_output_token_is_there_without_the_counts_of_tokens(tmp_path: Path) -> None:
+    query = latency.time_per_output_token(EVERYTHING, q=0.6)
+    answers(tmp_path, query, TIMES, Answer(LATER, of(MODEL, 0.01)))
+
+
+def test_objective_of_output_tokens_leaves_out_responses_of_one_token(tmp_path: Path) -> None:
+    boundary = series("rayhelm:slo_boundary", "1x80", slo="tpot", le="0.05")
+    requests, in_time = objectives.latency_requests(EVERYTHING, "tpot"), objectives.requests_in_time(EVERYTHING, "tpot")
+    answers(tmp_path, requests, [*TIMES, SHORT, UP], Answer(LATER, of(MODEL, 800)))
+    answers(tmp_path, in_time, [*TIMES, SHORT, UP, boundary], Answer(LATER, of(MODEL, 400)))

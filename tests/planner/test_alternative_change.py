@@ -42,13 +42,6 @@ models:
   b: {source: Qwen/Qwen3-0.6B, context: 2048}
   c: {source: Qwen/Qwen3-14B, context: 2048}
 """
-SEQUENCES = f"""
-fleet: sequences
-pools:
-  gpu: {{gpu: H200-SXM-141GB, nodes: 30, price: 4 USD/h}}
-models:
-  chat: {{source: Qwen/Qwen3-4B, context: 2048, {_TRAFFIC.replace("1000", "100") % 180}}}
-"""
 ROLES = """
 fleet: roles
 pools: {gpu: {gpu: H200-SXM-141GB, nodes: 3, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}}
@@ -68,7 +61,10 @@ pools:
   other: {gpu: RTX-4090-24GB, nodes: 3, nodeSelector: {pool: other}, price: 0.6 USD/h}
 models:
   first: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 8192, pool: shared}
-  wide: {source: Qwen/Qwen3-30B-A3B, traffic: {requestsPerSecond: 7.3, inputTokens: 1500, outputTokens: 300}}
+  wide:
+    source: Qwen/Qwen3-30B-A3B
+    traffic: {requestsPerSecond: 7.3, inputTokens: 1500, outputTokens: 300}
+    engine: {max_num_seqs: 256}
   second: {source: Qwen/Qwen2.5-0.5B-Instruct, context: 8192, pool: shared, replicas: 1}
 """
 COPIES = f"""
@@ -83,12 +79,11 @@ models:
     servedAs: {{model: chat}}
     {_TRAFFIC % 1}
 """
-FLEETS = {"dense": DENSE, "shared": SHARED, "mixed": MIXED, "sequences": SEQUENCES, "roles": ROLES}
+FLEETS = {"dense": DENSE, "shared": SHARED, "mixed": MIXED, "roles": ROLES}
 KINDS = {
     "dense": {"checkpoint", "pool", "pools", "spot", "spare replica"},
     "shared": {"sharing", "gpu", "spare replica"},
     "mixed": {"sharing"},
-    "sequences": {"sequences"},
     "roles": {"prefill/decode", "checkpoint"},
 }
 

@@ -155,6 +155,7 @@ def test_max_replicas_beyond_the_pool_are_refused(pool: str, room: int) -> None:
 def test_max_replicas_leave_the_minimum_of_other_models() -> None:
     problem = refused(TWO % 4)
     assert "pool `pool` has 4 GPUs, of which other models always use 1: room for 3" in problem.message
+    assert [(fix.path, fix.value) for fix in problem.alternatives] == [("pools.pool.nodes", 5)]
     assert plan(TWO % 3).models["chat"].max_replicas == 3
 
 
@@ -163,6 +164,10 @@ def test_max_replicas_beyond_the_tenant_limit_are_refused() -> None:
     problem = refused(text % (3, 3))
     assert "tenant `team` may use 3 GPUs, of which its other models always use 1: room for 2" in problem.message
     assert str(problem.fix) == "replicas: {min: 1, max: 2}"
+    assert [(fix.path, fix.value) for fix in problem.alternatives] == [("tenants.team.gpus", 4)]
+    both = refused(text % (5, 3))
+    assert str(both.fix) == "replicas: {min: 1, max: 2}"
+    assert not both.alternatives
     assert plan(text % (3, 4)).models["chat"].max_replicas == 3
 
 
@@ -195,7 +200,8 @@ def fleet_text(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "")
 
 def values(text: str) -> RayServiceValues:
     loaded = parse_fleet(parse_document(text, "fleet.yaml"))
-    return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
+    with loaded.document.joined():
+        return build_ray_service_values(plan_fleet(loaded))["chat"]
 
 
 def test_engine_queue_policy_gets_its_slo_and_egress() -> None:

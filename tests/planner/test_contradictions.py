@@ -60,7 +60,7 @@ def test_contradiction_is_refused_with_its_line_and_a_fix(line: str, key: str, m
     "line",
     [
         "engine: {max_num_seqs: 64, max_num_batched_tokens: 64}",
-        "gpuFraction: 0.5\n    engine: {gpu_memory_utilization: 0.5}",
+        "gpuFraction: 0.5\n    engine: {gpu_memory_utilization: 0.46}",
         "engine: {max_num_batched_tokens: 8192}",
     ],
 )

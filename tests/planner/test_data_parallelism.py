@@ -7,6 +7,8 @@ from rayhelm.deploy.serve_models import list_llm_configs
 from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.engines import find_engine
+from rayhelm.planner.alternative_change import plan_with
+from rayhelm.planner.alternatives import list_alternatives
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.memory.gpu_memory import count_stage_weights
 from rayhelm.planner.planner import plan_fleet
@@ -48,7 +50,7 @@ models: {{chat: {{source: {DEEPSEEK}, context: 32768, parallelism: {{data: 4, te
 """
     loaded = load(text)
     planned = plan_fleet(loaded)
-    (values,) = build_ray_service_values(planned, loaded).values()
+    (values,) = build_ray_service_values(planned).values()
     chat, model = values.serve.applications["chat"].models["chat"], planned.models["chat"]
     assert (chat.engine.data_parallel_size, chat.engine.tensor_parallel_size) == (4, 2)
     assert chat.engine.enable_expert_parallel is True
@@ -76,6 +78,27 @@ def test_ranks_that_are_not_served_are_refused_with_a_reason(source: str, more: 
     assert problem.line
 
 
+@pytest.mark.parametrize(
+    ("pin", "says", "path", "ranks"),
+    [
+        ("{data: 3}", "3 data parallel ranks do not divide the GPUs of a host", "models.model.parallelism.data", 4),
+        ("{data: 6}", "6 data parallel ranks do not divide", "models.model.parallelism.data", 8),
+        ("{data: 3, tensor: 2}", "3 data parallel ranks of TP 2 do not divide", "models.model.parallelism.data", 4),
+    ],
+)
+def test_ranks_that_do_not_divide_a_host_are_refused(pin: str, says: str, path: str, ranks: int) -> None:
+    problem = refused(HOST, f"{{source: {DEEPSEEK}, context: 8192, parallelism: {pin}}}")
+    assert says in problem.message
+    assert problem.fix is not None
+    assert (problem.fix.path, problem.fix.value) == (path, ranks)
+
+
+def test_ranks_of_several_hosts_become_as_many_in_several_replicas() -> None:
+    problem = refused(HOST, f"{{source: {DEEPSEEK}, context: 8192, parallelism: {{data: 12, tensor: 1}}}}")
+    assert problem.fix is not None
+    assert "2 of them have the ranks" in problem.fix.why
+
+
 def test_ranks_over_unlike_hosts_are_refused() -> None:
     pool = "{hosts: [{gpu: H200-SXM-141GB, gpus: 8}, {gpu: H100-SXM-80GB, gpus: 8}], network: ethernet-10g}"
     with pytest.raises(FleetError, match="no pool has the hosts for DP 8"):
@@ -93,8 +116,8 @@ def test_estimate_counts_the_cache_of_ranks_that_share_experts() -> None:
         output_tokens=200,
         concurrency=64,
     )
-    assert answer_query(query).notes == ()
-    assert "does not fit" in answer_query(query.model_copy(update={"expert_parallel": False})).notes[0]
+    alone = query.model_copy(update={"expert_parallel": False})
+    assert ["does not fit" in " ".join(answer_query(each).notes) for each in (query, alone)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -103,3 +126,41 @@ def test_estimate_counts_the_cache_of_ranks_that_share_experts() -> None:
 )
 def test_models_of_an_application_are_found_in_both_forms(arguments: dict[str, object] | None, expected: int) -> None:
     assert len(list_llm_configs({"args": arguments})) == expected
+
+
+def _write_fleet_with_latent_attention(gpu: str, source: str, answer: int = 800, more: str = "") -> str:
+    return f"""
+fleet: latent
+clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}}}}}
+pools: {{gpu: {{gpu: {gpu}, nodes: 4, gpusPerNode: 8, price: 1 USD/h}}}}
+models:
+  chat:
+    source: {source}
+    context: 32768
+    traffic: {{requestsPerSecond: 10, inputTokens: 2000, outputTokens: {answer}}}
+    slo: {{ttft: 3s, tpot: 60ms}}
+    {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gpu", "source", "answer"),
+    [("H200-SXM-141GB", DEEPSEEK, 800), ("B200-SXM-180GB", "deepseek-ai/DeepSeek-R1", 2000)],
+)
+def test_ranks_with_half_of_the_gpus_are_listed_for_latent_attention(gpu: str, source: str, answer: int) -> None:
+    """Tensor parallel ranks repeat the KV cache of latent attention, so that it needs 32 GPUs."""
+    loaded = load(_write_fleet_with_latent_attention(gpu, source, answer))
+    planned = plan_fleet(loaded)
+    (ranks,) = (each for each in list_alternatives(loaded, planned)["chat"] if each.kind == "data parallel")
+    assert (planned.models["chat"].gpus, ranks.gpus, ranks.replicas) == (32, 16, 2)
+    assert (ranks.data_parallel_size, ranks.tensor_parallel_size) == (8, 1)
+    assert (ranks.price_per_hour, ranks.saving_per_hour) == (16, 16)
+    changed = plan_with(loaded, ranks.change).models["chat"]
+    assert (changed.gpus, changed.split) == (16, "DP 8 x TP 1 x PP 1 with EP")
+
+
+@pytest.mark.parametrize(("source", "more"), [(DEEPSEEK, "parallelism: {tensor: 8}"), ("Qwen/Qwen3-235B-A22B-FP8", "")])
+def test_ranks_are_not_listed_beside_a_pin_or_without_latent_attention(source: str, more: str) -> None:
+    loaded = load(_write_fleet_with_latent_attention("H200-SXM-141GB", source, more=more))
+    found = list_alternatives(loaded, plan_fleet(loaded)).get("chat", [])
+    assert "data parallel" not in [each.kind for each in found]

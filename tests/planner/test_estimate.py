@@ -69,6 +69,19 @@ def test_estimate_of_an_unmeasured_model_has_wider_intervals() -> None:
     assert answer.tpot_s.high / answer.tpot_s.low > ask().tpot_s.high / ask().tpot_s.low
 
 
+@pytest.mark.parametrize(
+    ("keys", "note"),
+    [
+        ({"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "H200-SXM-141GB"}, "experts in 8 or 16 bits"),
+        ({"model": "Qwen/Qwen3-8B", "concurrency": 512}, "512 requests in flight in one engine"),
+        ({"model": "Qwen/Qwen3-8B", "concurrency": 140}, ""),
+        ({"model": "openai/gpt-oss-20b"}, ""),
+    ],
+)
+def test_estimate_says_where_no_measurement_is_like_it(keys: dict[str, Any], note: str) -> None:
+    assert " ".join(ask(**keys).notes) == (f"no measurement like this: {note}" if note else "")
+
+
 def test_tokens_per_second_follow_from_the_times() -> None:
     answer = ask(model="Qwen/Qwen3-14B")
     seconds = answer.ttft_s.mid + 511 * answer.tpot_s.mid

@@ -119,7 +119,7 @@ pools: {{gpu: {HOST}}}
 models: {{chat: {{source: {QWEN}, context: 8192, parallelism: {{tensor: 8}}}}}}
 """
     loaded = load(text)
-    (values,) = build_ray_service_values(plan_fleet(loaded), loaded).values()
+    (values,) = build_ray_service_values(plan_fleet(loaded)).values()
     engine = values.serve.applications["chat"].models["chat"].engine
     assert (engine.tensor_parallel_size, engine.enable_expert_parallel) == (8, True)
 
@@ -134,4 +134,4 @@ def test_estimate_counts_the_memory_of_expert_parallelism() -> None:
         output_tokens=200,
         concurrency=4,
     )
-    assert answer_query(query).notes == ()
+    assert not any("refuses" in note for note in answer_query(query).notes)

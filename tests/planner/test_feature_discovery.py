@@ -26,7 +26,7 @@ LABELS = (", nodeSelector: {gpu: l4}", ", nodeSelector: {gpu: l40s}")
 def list_products(text: str) -> set[str]:
     """Return the products that the pods of all services select."""
     loaded = load(text)
-    services = build_ray_service_values(plan_fleet(loaded), loaded).values()
+    services = build_ray_service_values(plan_fleet(loaded)).values()
     return {group.gpu.product for service in services for group in service.worker_groups.values()}
 
 

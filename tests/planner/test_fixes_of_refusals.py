@@ -107,6 +107,12 @@ def test_unknown_model_is_never_replaced_by_another_one(name: str) -> None:
     assert not problem.alternatives
 
 
+@pytest.mark.parametrize("name", ["llama3:8b", "gemma3:8b"])
+def test_name_of_another_family_with_the_same_numbers_is_no_proposal(name: str) -> None:
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: '{name}'}}")
+    assert not [fix for fix in (problem.fix, *problem.alternatives) if "Qwen" in str(fix.value)]
+
+
 def test_name_of_a_model_for_another_task_is_no_proposal() -> None:
     problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Quen3-8B, task: transcribe}")
     assert not [fix for fix in (problem.fix, *problem.alternatives) if fix.value]
@@ -139,6 +145,21 @@ def test_utf_16_is_recognized_by_its_byte_order_mark(tmp_path: Path) -> None:
         load_fleet(fleet)
 
 
+def test_proposed_context_is_the_longest_that_the_planner_accepts() -> None:
+    pool, model = "{gpu: A100-SXM-40GB, nodes: 1}", f"{{source: {SMALL}, context: %d, gpuFraction: 0.5}}"
+    fixes = {fix.path: fix for fix in refused(pool, model % 16384).alternatives}
+    context = fixes["models.model.context"]
+    assert context.why.startswith("the longest that fits, without CUDA graphs; with them ")
+    block = 16
+    assert f"context: {context.value} " in fixes_of(pool, model % (context.value + block))
+    plan(f"fleet: one\npools: {{pool: {pool}}}\nmodels:\n  model: {model % context.value}\n")
+
+
+def fixes_of(pool: str, model: str) -> str:
+    problem = refused(pool, model)
+    return "\n".join(map(str, (problem.fix, *problem.alternatives)))
+
+
 def test_nodes_are_proposed_for_all_models_without_room() -> None:
     models = "".join(f"  m{number}: {{source: {SMALL}, context: 4096}}\n" for number in range(4))
     with pytest.raises(FleetError) as found:
@@ -146,6 +167,13 @@ def test_nodes_are_proposed_for_all_models_without_room() -> None:
     assert {problem.fix_text.strip() for problem in found.value.problems} == {
         "pools:\n  gpu:\n    nodes: 4   # 3 more nodes in pool `gpu`, for 3 models"
     }
+
+
+def test_nodes_for_several_models_hold_the_replicas_of_all() -> None:
+    models = "".join(f"  m{number}: {{source: {SMALL}, context: 4096, replicas: 4}}\n" for number in range(2))
+    with pytest.raises(FleetError) as found:
+        plan(f"fleet: a\npools: {{gpu: {{gpu: L4-24GB, nodes: 3}}}}\nmodels:\n{models}")
+    assert {problem.fix.value for problem in found.value.problems} == {8}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
 from rayhelm.planner.shape import ReplicaShape
-from shared.fleets import load, plan
+from shared.fleets import plan
 from shared.small_fleet import problems, the_problem
 
 PIN = "revision: 0123456789abcdef0123456789abcdef01234567"
@@ -32,7 +32,7 @@ models:
 
 def test_adapters_become_entries_of_their_model_in_the_values() -> None:
     text = fleet(f"{LEGAL}, acme/sales: {{source: acme/sales-lora, {PIN}, rank: 20, baseModel: Qwen/Qwen2.5-7B}}")
-    model = build_ray_service_values(plan(text), load(text))["chat"].serve.applications["chat"].models["chat"]
+    model = build_ray_service_values(plan(text))["chat"].serve.applications["chat"].models["chat"]
     assert (model.lora.slots, model.lora.max_rank) == (2, 32)
     assert model.lora.adapters["legal"].base_model == ""
     assert model.lora.adapters["acme/sales"].base_model == "Qwen/Qwen2.5-7B"
@@ -40,15 +40,15 @@ def test_adapters_become_entries_of_their_model_in_the_values() -> None:
 
 def test_added_adapter_changes_no_other_service() -> None:
     before, after = fleet(), fleet(f"{LEGAL}, sales: {{source: acme/sales-lora, {PIN}}}")
-    old, new = (build_ray_service_values(plan(text), load(text)) for text in (before, after))
+    old, new = (build_ray_service_values(plan(text)) for text in (before, after))
     assert old["embed"] == new["embed"]
     assert old["chat"] != new["chat"]
 
 
 def test_gateway_routes_an_adapter_to_its_model_for_its_tenants_only() -> None:
     text = fleet(more="tenants:\n  a: {models: [chat, embed, legal]}\n  b: {models: [chat]}\n  c: {models: [legal]}\n")
-    planned, loaded = plan(text), load(text)
-    values = build_gateways(planned, loaded, build_ray_service_values(planned, loaded))["main"]
+    planned = plan(text)
+    values = build_gateways(planned, build_ray_service_values(planned))["main"]
     assert values.models["legal"].versions["stable"].endpoints == values.models["chat"].versions["stable"].endpoints
     assert values.models["legal"].versions["stable"].route_prefix == "/chat"
     assert {name: tenant.models for name, tenant in values.tenants.items()} == {
@@ -169,5 +169,5 @@ def test_pinned_version_of_an_adapter_is_checked() -> None:
 def test_adapters_need_rayhelm_in_the_image(image: str) -> None:
     text = fleet(image=image)
     with pytest.raises(FleetError, match="adapters need the ingress of rayhelm") as caught:
-        build_ray_service_values(plan(text), load(text))
+        build_ray_service_values(plan(text))
     assert "includesRayhelm: true" in str(caught.value.problems[0].fix)

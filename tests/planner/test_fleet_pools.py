@@ -7,6 +7,8 @@ import yaml
 
 from rayhelm.deploy.compose.gateway import build_gateways
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
+from rayhelm.deploy.images.fleet_keys import list_image_keys
+from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.fleet.document import parse_document
 from rayhelm.live.cost.planned import plan_costs
@@ -95,8 +97,8 @@ def test_plan_says_which_part_each_pool_has() -> None:
 
 def test_clients_see_one_model_weighted_by_speed() -> None:
     text = fleet(f"{LOAD % 24}, pools: [a, b]", CIDRS + TENANT)
-    loaded, found = load(text), plan(text)
-    (gateway,) = build_gateways(found, loaded, build_ray_service_values(found, loaded)).values()
+    found = plan(text)
+    (gateway,) = build_gateways(found, build_ray_service_values(found)).values()
     assert list(gateway.models) == ["chat"]
     endpoints = gateway.models["chat"].versions["stable"].endpoints
     assert {name: endpoint.service for name, endpoint in endpoints.items()} == {"chat": "chat", "chat-b": "chat-b"}
@@ -152,9 +154,21 @@ def test_second_pool_leaves_the_service_of_the_first_as_it_is() -> None:
 
 def test_service_of_a_further_pool_has_the_same_owner() -> None:
     more = f"{TENANT}services: {{chat: {{tenant: team, aliases: {{namespace: old, names: [chat-old]}}}}}}\n"
-    loaded = load(fleet(f"{SIX}, pools: [a, b]", more))
-    assert loaded.fleet.services_of("team") == ("chat", "chat-b")
-    assert loaded.fleet.services["chat-b"].aliases is None
+    declared = plan(fleet(f"{SIX}, pools: [a, b]", more)).declared
+    assert declared.services_of("team") == ("chat", "chat-b")
+    assert declared.services["chat-b"].aliases is None
+
+
+def test_plan_names_the_paths_that_the_fleet_file_has() -> None:
+    services = "services: {chat: {tenant: team, values: {test: {image: registry.example/probe:1}}}}\n"
+    found = plan(fleet(f"{SIX}, pools: [a, b]", f"{CIDRS}{TENANT}{services}"))
+    assert found.models["chat-b"].path == found.models["chat"].path == ("models", "chat")
+    assert found.find_service_path("chat-b") == ("services", "chat")
+    assert [each.part for each in found.overrides] == ["services.chat"]
+    values = build_ray_service_values(found)["chat-b"]
+    release = Release("ray-service", "chat-b", "team", "main", values, "chat", "chat-b.yaml", "1.36.0")
+    paths = {key.path[:2] for key in list_image_keys(release, found) if key.path[0] == "services"}
+    assert paths == {("services", "chat")}
 
 
 def test_costs_and_alerts_have_the_load_once(tmp_path: Path) -> None:
@@ -166,7 +180,7 @@ def test_costs_and_alerts_have_the_load_once(tmp_path: Path) -> None:
 
 def test_what_if_changes_the_model_of_all_pools() -> None:
     loaded = load(fleet(f"{LOAD % 20}, pools: [a, b]"))
-    found = plan_changed(loaded, parse_changes("chat.traffic=1.2x", loaded))
+    found = plan_changed(loaded, parse_changes("chat.traffic=1.2x", loaded)).plan
     assert shapes(found) == shapes(plan(fleet(f"{LOAD % 24}, pools: [a, b]")))
 
 

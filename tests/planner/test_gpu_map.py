@@ -16,14 +16,14 @@ SMALL = "source: Qwen/Qwen3-0.6B, context: 4096"
 
 
 def models_of(node: MappedNode) -> list[list[str]]:
-    return [[part.model for part in gpu.parts] for gpu in node.gpus]
+    return [[part.model for part in parts] for parts in node.gpus]
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=lambda path: path.parent.name)
 def test_every_replica_of_a_reference_fleet_has_its_gpus(fleet: Path) -> None:
     planned = plan_fleet(load_fleet(fleet))
     for pool in planned.pools:
-        found = Counter(part.model for node in map_pool(planned, pool) for gpu in node.gpus for part in gpu.parts)
+        found = Counter(part.model for node in map_pool(planned, pool) for parts in node.gpus for part in parts)
         models = [model for model in planned.models.values() if model.pool == pool]
         assert found == {model.model: model.replicas * model.gpus_per_replica for model in models}
 
@@ -32,13 +32,13 @@ def test_every_replica_of_a_reference_fleet_has_its_gpus(fleet: Path) -> None:
 def test_parts_on_a_gpu_fit_into_its_memory(fleet: Path) -> None:
     planned = plan_fleet(load_fleet(fleet))
     for node in (node for pool in planned.pools for node in map_pool(planned, pool)):
-        for gpu in node.gpus:
-            used = sum(part.weights_gib + part.kv_gib for part in gpu.parts)
+        for parts in node.gpus:
+            used = sum(part.weights_gib + part.kv_gib for part in parts)
             assert used < (node.group.memory_gib or float("inf"))
 
 
 def test_pods_of_a_replica_are_on_different_nodes() -> None:
-    nodes = map_pool(
+    (*nodes,) = map_pool(
         plan(
             f"""
 fleet: map
@@ -52,7 +52,7 @@ models: {{chat: {{{SMALL}, parallelism: {{tensor: 1, pipeline: 3}}}}}}
 
 
 def test_models_of_one_service_share_a_gpu_and_other_services_do_not() -> None:
-    nodes = map_pool(
+    (*nodes,) = map_pool(
         plan(
             f"""
 fleet: map
@@ -69,7 +69,7 @@ models:
 
 
 def test_small_replicas_leave_whole_nodes_to_large_ones() -> None:
-    nodes = map_pool(
+    (*nodes,) = map_pool(
         plan(
             f"""
 fleet: map
@@ -82,3 +82,22 @@ models:
         "gpu",
     )
     assert sorted(models_of(node) for node in nodes) == [[["large"], ["large"]], [["small"], ["small"]]]
+
+
+def test_stages_are_on_the_hosts_that_the_plan_names() -> None:
+    planned = plan(
+        f"""
+fleet: map
+pools:
+  lab:
+    network: ethernet-1g
+    hosts: [{{name: a, gpu: L4-24GB, gpus: 2}}, {{name: b, gpu: T4-16GB}}, {{name: c, gpu: L4-24GB, gpus: 2}}]
+models:
+  split: {{{SMALL}, parallelism: {{tensor: 2, pipeline: 2}}}}
+  small: {{{SMALL}}}
+"""
+    )
+    nodes = {node.group.name: models_of(node) for node in map_pool(planned, "lab")}
+    assert planned.models["split"].hosts == ("a", "c")
+    assert planned.models["small"].hosts == ("b",)
+    assert nodes == {"a": [["split"], ["split"]], "b": [["small"]], "c": [["split"], ["split"]]}

@@ -4,8 +4,9 @@ import pytest
 
 from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
 from rayhelm.deploy.values.platform import PlatformValues
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
+from shared.apply_fix import check_fixes
 from shared.fleets import load, plan
 
 FLEET = """\
@@ -301,3 +302,36 @@ models:
     (problem,) = caught.value.problems
     assert str(problem.fix).startswith("l4-24gb: {gpu: L4-24GB, nodes: 1}")
     assert not any("parallelism" in str(fix) for fix in problem.alternatives)
+
+
+MIG = """
+fleet: mig
+clusters: {main: {gpuFeatureDiscovery: true}}
+pools: {p: {gpu: H100-SXM-80GB, nodes: 2, gpusPerNode: 8, sharing: {shares: 7, isolation: hardware}}}
+models:
+  a: {source: Qwen/Qwen3-4B, context: 8192, traffic: {requestsPerSecond: 20, inputTokens: 500, outputTokens: 150}}
+  b: {source: Qwen/Qwen3-8B-AWQ, context: 8192, traffic: {requestsPerSecond: 5, inputTokens: 500, outputTokens: 150}}
+"""
+
+
+def test_model_that_an_instance_is_too_small_for_is_offered_larger_instances() -> None:
+    with pytest.raises(FleetError) as caught:
+        plan(MIG)
+    problem = caught.value.problems[0]
+    check_fixes(MIG, [problem], plan)
+    assert isinstance(problem.fix, Fix)
+    assert (problem.fix.path, problem.fix.value) == ("pools.p.sharing.shares", 3)
+    assert problem.fix.why == "MIG 3 x 2g.20gb per GPU, 19.6 GiB each"
+    found = plan(MIG.replace("shares: 7", "shares: 3")).models
+    assert {each.gpu for each in found.values()} == {"H100-SXM-80GB/2g.20gb"}
+
+
+def test_model_that_a_time_slice_is_too_small_for_is_offered_larger_slices() -> None:
+    text = MIG.replace(", isolation: hardware", "").replace("shares: 7", "shares: 12")
+    with pytest.raises(FleetError) as caught:
+        plan(text)
+    problem = caught.value.problems[0]
+    check_fixes(text, [problem], plan)
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.path == "pools.p.sharing.shares"
+    assert "time slices per GPU" in problem.fix.why

@@ -122,7 +122,7 @@ def test_pods_of_the_ingress_are_in_the_quota_of_the_tenant() -> None:
     text = fleet(models) + "tenants: {t: {gpus: 12, models: [a, b, c]}}\n"
     text = text.replace("services: {one: {", "services: {one: {tenant: t, ")
     rendered = render_loaded_fleet(load(text))
-    tenants = build_tenant_values(rendered.plan, rendered.loaded, rendered.values, {})
+    tenants = build_tenant_values(rendered.plan, rendered.values, {})
     (tenant,) = tenants.values()
     workers = sum(group.max_replicas for group in rendered.values["one"].worker_groups.values())
     assert workers == 12 + rendered.values["one"].worker_groups["ingress"].max_replicas

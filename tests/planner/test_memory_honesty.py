@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rayhelm.errors import FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.engines import find_engine, is_older_than_measured, list_engines
 from rayhelm.facts.gpu import LEAST_USABLE
@@ -56,50 +55,6 @@ def test_fit_command_says_that_an_old_version_is_not_safe_to_call(
 ) -> None:
     said = run(capsys, monkeypatch, "fit", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--vllm-version", "0.5.3")
     assert "not safe to call" in said.out.splitlines()[0]
-
-
-@pytest.mark.parametrize(
-    ("scheme", "width"),
-    [
-        ({"kv_cache_scheme": {"num_bits": 8, "type": "float"}}, 1),
-        ({"kv_cache_scheme": "FP8"}, 1),
-        ({"kv_cache_quant_algo": "FP8"}, 1),
-        ({"kv_cache_scheme": None}, 2),
-        ({}, 2),
-    ],
-)
-def test_cache_of_a_checkpoint_has_the_bits_that_it_states(scheme: dict[str, Any], width: int) -> None:
-    keys = {
-        "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
-        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-        "max_position_embeddings": 8192,
-    }  # fmt: skip
-    plain = fit(read_config(keys), [GPUS.gpu("H100-SXM-80GB")])
-    model = read_config(keys | {"quantization_config": {"quant_method": "fp8", **scheme}})
-    found = fit(model, [GPUS.gpu("H100-SXM-80GB")])
-    assert plain.kv_available_gib_per_gpu is not None
-    assert found.kv_available_gib_per_gpu is not None
-    assert plain.kv_cache_tokens is not None
-    assert found.kv_cache_tokens is not None
-    per_token = found.kv_available_gib_per_gpu / found.kv_cache_tokens
-    assert per_token * 2 / width == pytest.approx(plain.kv_available_gib_per_gpu / plain.kv_cache_tokens, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("scheme", "message"),
-    [
-        ({"kv_cache_scheme": {"num_bits": 4}}, "kv_cache_scheme.num_bits: is 4: vLLM reads caches of 8 and 16 bits"),
-        ({"kv_cache_scheme": {"num_bits": "8"}}, "kv_cache_scheme.num_bits: is '8', not a whole number"),
-        ({"kv_cache_scheme": 8}, "kv_cache_scheme: is 8, not an object"),
-        ({"kv_cache_quant_algo": "NF3"}, "kv_cache_quant_algo: 'NF3' is not known"),
-    ],
-)
-def test_unknown_cache_scheme_is_refused(scheme: dict[str, Any], message: str) -> None:
-    keys = {"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
-            "num_attention_heads": 2, "vocab_size": 99, "max_position_embeddings": 99}  # fmt: skip
-    with pytest.raises(FleetError) as error:
-        read_config(keys | {"quantization_config": {"quant_method": "fp8", **scheme}})
-    assert message in str(error.value)
 
 
 def test_quantization_beside_the_config_is_read(tmp_path: Any) -> None:

@@ -3,6 +3,10 @@
 import pytest
 
 from rayhelm.errors import FleetError
+from rayhelm.planner.placement.candidates import evaluate_split
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.placement.resolve import ResolvedMemory
 from rayhelm.planner.plan import Plan
 from shared.fleets import plan
 
@@ -82,6 +86,30 @@ def test_unknown_price_beside_known_ones_is_warned_of() -> None:
     assert not [text for text in plan(fleet(POOLS, longer=LONGER)).warnings if "is unknown" in text]
 
 
+UNPRICED = "  dark: {gpu: L20-48GB, nodes: 40, nodeSelector: {pool: dark}}\n"
+SEVERAL = """
+  small: {gpu: RTX-4090-24GB, nodes: 40, nodeSelector: {pool: small}, price: 0.6 USD/h}
+  large: {gpu: H100-SXM-80GB, nodes: 40, nodeSelector: {pool: large}, price: 6.88 USD/h}
+"""
+OBJECTIVES = "slo: {ttft: 1s, tpot: 50ms}, traffic: {requestsPerSecond: 20, inputTokens: 1000, outputTokens: 250}"
+
+
+def test_pool_without_a_price_does_not_change_a_choice_by_price() -> None:
+    chat = f"{{source: meta-llama/Llama-3.1-8B-Instruct, context: 8192, {OBJECTIVES}}}"
+    known, found = (plan(fleet(pools, chat=chat)) for pools in (SEVERAL, SEVERAL + UNPRICED))
+    assert found.models["chat"].price_per_hour == known.models["chat"].price_per_hour == pytest.approx(6.0)
+    assert (found.models["chat"].gpu, found.models["chat"].gpus) == ("RTX-4090-24GB", 10)
+    (reason,) = (each for each in found.models["chat"].reasons if each.decision == "pool")
+    assert reason.because.startswith("lowest price")
+
+
+def test_pool_without_a_price_serves_what_no_priced_pool_can() -> None:
+    chat = f"{{source: meta-llama/Llama-3.1-8B-Instruct, context: 8192, {OBJECTIVES}}}"
+    tiny = "  tiny: {gpu: RTX-2070-8GB, nodes: 4, nodeSelector: {pool: tiny}, price: 0.1 USD/h}\n"
+    found = plan(fleet("\n" + tiny + UNPRICED, chat=chat)).models["chat"]
+    assert (found.gpu, found.price_per_hour) == ("L20-48GB", None)
+
+
 def test_pinned_pool_stays_when_moving_would_be_cheaper() -> None:
     found = plan(fleet(POOLS + DEAR, larger="{source: Qwen/Qwen3-14B-AWQ, context: 4096, pool: cheap}", longer=LONGER))
     assert pools_of(found) == {"larger": "cheap", "longer": "dear"}
@@ -125,3 +153,20 @@ def test_limit_of_a_tenant_keeps_the_placement_one_by_one() -> None:
     owner = "tenants: {team: {gpus: %s}}\nservices: {owned: {tenant: team}}\n"
     assert pools_of(plan(text + owner % 2)) == {"larger": "pair", "longer": "cheap"}
     assert pools_of(plan(text + owner % 1)) == {"larger": "cheap", "longer": "dear"}
+
+
+def test_search_evaluates_only_candidates_that_a_better_placement_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[str] = []
+
+    def count(model_spec: ResolvedModelSpec, split: ModelSplit, memory: ResolvedMemory) -> object:
+        evaluated.append(model_spec.name)
+        return evaluate_split(model_spec, split, memory)
+
+    monkeypatch.setattr("rayhelm.planner.placement.options.evaluate_split", count)
+    kinds = {"L4-24GB": 1, "L40S-48GB": 2, "A100-SXM-80GB": 3, "H100-SXM-80GB": 4, "H200-SXM-141GB": 5}
+    pool = "  p{0}: {{gpu: {1}, nodes: {0}, gpusPerNode: 2, price: {0} USD/h, nodeSelector: {{p: p{0}}}}}\n"
+    pools = "\n" + "".join(pool.format(price, gpu) for gpu, price in kinds.items())
+    load = "traffic: {requestsPerSecond: 2, inputTokens: %s, outputTokens: 200}"
+    models = {f"m{i}": f"{{source: Qwen/Qwen3-4B, context: 8192, {load % (1000 + i)}}}" for i in range(8)}
+    assert plan(fleet(pools, **models)).models.keys() == models.keys()
+    assert len(evaluated) <= 14 * len(models)  # 19 each without the cost of the other models of a group

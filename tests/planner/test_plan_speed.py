@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from rayhelm.cli.fleet_commands import build_plan_table
+from rayhelm.cli.plan import build_plan_table
 from rayhelm.planner.plan import ModelPlan
 from shared.fleets import one, plan
 
@@ -88,6 +88,10 @@ def test_table_of_the_plan_has_latencies_with_intervals() -> None:
     assert "TTFT s" in out.getvalue()
     low, high = found.models["model"].estimate.tpot_interval_s or (0, 0)
     assert f"({low * 1000:.0f}-{high * 1000:.0f})" in out.getvalue()
+    most = found.models["model"].estimate.tpot_concurrency
+    assert most
+    assert most > 1
+    assert out.getvalue().index("of 1 ") < out.getvalue().index(f"of {most}")
 
 
 @pytest.mark.parametrize(
@@ -100,3 +104,24 @@ def test_table_of_the_plan_has_latencies_with_intervals() -> None:
 def test_plan_without_traffic_says_which_load_its_speed_assumes(gpu: str, says: str) -> None:
     model = one(f"{{gpu: {gpu}, nodes: 1}}", "{source: Qwen/Qwen3-8B, context: 4096, engine: {max_num_seqs: 32}}")
     assert says in next(text for text in model.unknown if text.startswith("traffic"))
+
+
+def test_pessimistic_plan_of_an_unmeasured_model_has_more_replicas() -> None:
+    model = "source: Qwen/Qwen3-235B-A22B-FP8, context: 8192, slo: {%s}, " + TRAFFIC % 20
+    expected, pessimistic = (
+        one("{gpu: H200-SXM-141GB, nodes: 16, gpusPerNode: 8}", f"{{{model % slo}}}")
+        for slo in ("", "unmeasured: pessimistic")
+    )
+    assert pessimistic.replicas >= 1.4 * expected.replicas
+    because = [
+        next(each.because for each in found.reasons if each.decision == "replicas") for found in (expected, pessimistic)
+    ]
+    assert all("No measurement like this: experts in 8 or 16 bits" in each for each in because)
+    assert ["`slo.unmeasured: pessimistic` plans with that" in each for each in because] == [True, False]
+
+
+def test_pessimistic_plan_of_a_measured_load_has_the_same_size() -> None:
+    traffic = "traffic: {requestsPerSecond: 2, inputTokens: 1024, outputTokens: 512}"
+    model = "source: Qwen/Qwen3-32B, context: 8192, parallelism: {tensor: 2}, slo: {%s}, " + traffic
+    expected, pessimistic = (one(H100, f"{{{model % slo}}}") for slo in ("", "unmeasured: pessimistic"))
+    assert pessimistic.replicas == expected.replicas

@@ -144,7 +144,7 @@ def test_pinned_replicas_without_spare_ones_are_warned_of() -> None:
 
 def test_load_that_fits_is_offered_with_bursts_and_spare_replicas() -> None:
     more = ", burst: {dispersion: 40}"
-    problem = refused("{gpu: L4-24GB, nodes: 5}", model(more, ", slo: {capacityAvailability: 0.99}"))
+    problem = refused("{gpu: L4-24GB, nodes: 4}", model(more, ", slo: {capacityAvailability: 0.99}"))
     assert any("requestsPerSecond" in fix.path for fix in problem.alternatives)
 
 

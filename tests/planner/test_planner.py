@@ -362,12 +362,31 @@ def test_unused_part_of_a_gpu_gets_a_warning() -> None:
     found = plan(
         """
         fleet: alone
-        pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+        pools: {gpu: {gpu: L4-24GB, nodes: 1, price: 2 USD/h}}
         models: {embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}}
         """
     )
+    (model,) = found.models.values()
+    assert (model.price_per_hour, model.blocked_price_per_hour) == (2.0, 1.2)
+    assert found.price_per_hour == 2.0
+    (reason,) = (reason for reason in model.reasons if reason.decision == "price_per_hour")
+    assert reason.because.endswith("0.6 more are blocked: only models of service `embed` can use the rest")
     warning, _ = found.warnings
     assert "pool `gpu`: 0.6 GPU allocated to service" in warning
+    assert "is unused (1.20 USD/h, in the prices of its models)" in warning
+
+
+def test_models_of_a_service_divide_the_price_of_the_rest_of_their_gpu() -> None:
+    found = plan(
+        """
+        fleet: shared
+        pools: {gpu: {gpu: L4-24GB, nodes: 1, price: 2 USD/h}}
+        models:
+          embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.2, service: search}
+          rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, gpuFraction: 0.3, service: search}
+        """
+    )
+    assert [model.price_per_hour for model in found.models.values()] == [0.8, 1.2]
 
 
 def test_fraction_on_a_gpu_of_another_service_is_refused_with_a_fix() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.fleets import one, refused
+from rayhelm.facts import load_catalog
+from shared.fleets import one, plan, refused
 
 MODEL = "{source: meta-llama/Llama-3.1-8B-Instruct, context: 4096}"
 
@@ -21,3 +22,28 @@ def test_pool_is_accepted_when_its_hosts_have_unlike_gpus_of_one_vendor() -> Non
         " {gpu: RTX-A4000-16GB, nodeSelector: {kubernetes.io/hostname: b}}"
     )
     assert one(f"{{hosts: [{hosts}]}}", MODEL).replicas
+
+
+@pytest.mark.parametrize("pin", ["", ", pool: pool"])
+def test_pool_of_tpus_is_refused_by_the_plan(pin: str) -> None:
+    problem = refused("{gpu: TPU-v6e-32GB, nodes: 1}", MODEL.replace("}", f"{pin}}}"))
+    assert problem.path == "pools.pool.gpu"
+    assert problem.message == f"TPU-v6e-32GB: {load_catalog().gpu('TPU-v6e-32GB').limit}"
+
+
+def test_gaudi_is_planned_once_the_fleet_file_says_its_memory() -> None:
+    problem = refused("{gpu: Gaudi-3-128GB, nodes: 1}", MODEL)
+    assert problem.fix.command == "rayhelm catalog gpus"
+    assert "`gpus` of the fleet file can say it: {mine: {like: Gaudi-3-128GB, usableMemory: …}}" in problem.message
+    gpus = "gpus: {ours: {like: Gaudi-3-128GB, usableMemory: 120GiB}}\n"
+    pool = "pools: {pool: {gpu: ours, nodes: 1}}"
+    found = plan(f"fleet: one\n{gpus}{pool}\nmodels: {{model: {MODEL}}}\n").models["model"]
+    assert found.kv_cache_tokens
+    assert any("only community builds of vLLM run on it" in text for text in found.warnings)
+
+
+def test_gpu_on_which_vllm_does_not_run_is_refused_with_the_reason() -> None:
+    problem = refused("{gpu: V100-SXM-32GB, nodes: 1}", MODEL)
+    reason = load_catalog().gpu("V100-SXM-32GB").notes
+    assert reason
+    assert f"vLLM is not known to run on V100-SXM-32GB: {reason}" in problem.message

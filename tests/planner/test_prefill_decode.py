@@ -105,7 +105,7 @@ models:
     chat = planned.models["chat"]
     assert chat.prefill_decode
     assert chat.max_serving_replicas == chat.prefill_decode.decode.max_replicas < chat.max_replicas
-    values = build_gateways(planned, loaded, build_ray_service_values(planned, loaded))["eu"]
+    values = build_gateways(planned, build_ray_service_values(planned))["eu"]
     assert values.models["chat"].spill_above == -(-chat.target_ongoing_requests * chat.max_serving_replicas // 2)
 
 
@@ -162,7 +162,7 @@ models: {{chat: {{source: {LLAMA}, context: 16384, {SPLIT}, {LOAD}}}}}
 """)
     planned = plan_fleet(loaded)
     model = planned.models["chat"]
-    (values,) = build_ray_service_values(planned, loaded).values()
+    (values,) = build_ray_service_values(planned).values()
     served = values.serve.applications["chat"].models["chat"]
     assert served.prefill
     assert model.prefill_decode

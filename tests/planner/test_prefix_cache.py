@@ -116,3 +116,38 @@ def test_prefixes_without_their_part_of_the_prompt_are_refused() -> None:
         plan(", prefixes: 5")
     assert "needs the part of the prompt" in str(error.value)
     assert "sharedPrefix: 0.5" in str(error.value)
+
+
+AGENTS = """
+fleet: agents
+pools: {{dc: {{gpu: H100-SXM-80GB, nodes: 8, gpusPerNode: 8, price: 1 USD/h}}}}
+models:
+  chat:
+    source: Qwen/Qwen3-32B-FP8
+    context: 40960
+    traffic: {{requestsPerSecond: 10, inputTokens: 20000, outputTokens: 300, sharedPrefix: 0.9, prefixes: 500}}
+    slo: {{ttft: 2s, tpot: 40ms}}
+    {more}
+"""
+
+
+def plan_agents(more: str = "") -> Plan:
+    return plan_fleet(load(AGENTS.format(more=more)))
+
+
+def test_replicas_divide_the_prefixes_and_need_fewer_gpus() -> None:
+    """56 GPUs if each replica gets all prefixes."""
+    found = plan_agents()
+    model, reason = found.models["chat"], find_reason(found, "prefix_hits")
+    assert reason is not None
+    assert (model.gpus, model.replicas, model.tensor_parallel_size, model.routing) == (32, 4, 8, "prefix-affinity")
+    assert (reason.chosen, reason.numbers["undivided_hits"]) == ("77%", pytest.approx(0.21, abs=0.02))
+    assert "divides them over 4 replicas, and the plan counts that" in reason.because
+
+
+def test_one_replica_less_has_fewer_hits_and_is_too_few() -> None:
+    fewer = plan_agents("replicas: 3\n    parallelism: {tensor: 8}")
+    reason = find_reason(fewer, "prefix_hits")
+    assert reason is not None
+    assert reason.chosen == "60%"
+    assert any("3 pinned replicas, and the planned load needs 4" in text for text in fewer.models["chat"].warnings)

@@ -71,6 +71,40 @@ def test_fit_names_formats_that_vllm_refuses(keys: dict[str, object], gpu: str, 
     assert reason in answer.reason
 
 
+@pytest.mark.parametrize(
+    ("gpu", "reason"),
+    [
+        ("Strix-Halo-128GB", "one scale per tensor or channel on Strix-Halo-128GB (gfx1151)"),
+        ("MI250X-GCD-64GB", "one scale per tensor or channel on MI250X-GCD-64GB (gfx90a)"),
+        ("MI300X-192GB", ""),
+        ("Radeon-AI-PRO-R9700-32GB", ""),
+        ("RTX-A5000-24GB", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "keys", [{"method": "fp8"}, {"method": "modelopt"}, {"method": "compressed-tensors", "weight_type": "float"}]
+)
+def test_fp8_with_a_scale_per_tensor_is_refused_on_amd_without_kernels(
+    keys: dict[str, object], gpu: str, reason: str
+) -> None:
+    kind = load_catalog().gpu(gpu)
+    answer = fit(quantize(bits=8, **keys), [kind], 1, max_model_len=2048)
+    assert answer.fits == (not reason), answer.reason
+    assert reason in answer.reason
+    assert fit(quantize(method="fp8", bits=8, block=(128, 128)), [kind], 1, max_model_len=2048).fits
+
+
+def test_int8_of_compressed_tensors_is_accepted_where_fp8_has_no_kernels() -> None:
+    int8 = quantize(method="compressed-tensors", bits=8, weight_type="int")
+    assert fit(int8, [load_catalog().gpu("Strix-Halo-128GB")], 1, max_model_len=2048).fits
+
+
+def test_strix_halo_is_not_planned_for_experts_in_fp8() -> None:
+    with pytest.raises(FleetError, match="no kernels for experts in FP8 on Strix-Halo-128GB"):
+        plan_on("Strix-Halo-128GB", "Qwen/Qwen3-30B-A3B-FP8")
+    assert plan_on("Strix-Halo-128GB", "Qwen/Qwen3-8B").models["chat"].gpu == "Strix-Halo-128GB"
+
+
 def test_other_versions_of_vllm_are_not_compared() -> None:
     model, gpu = quantize(method="bitsandbytes", bits=4), load_catalog().gpu("H100-SXM-80GB")
     assert fit(model, [gpu], 1, max_model_len=2048, vllm_version="0.25.0").fits

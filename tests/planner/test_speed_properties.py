@@ -169,3 +169,24 @@ def test_replica_computes_no_more_prompt_tokens_than_its_peak() -> None:
         parameters = work.dense_parameters + work.expert_parameters
         needed = 2 * parameters * busy.input_tokens * get_rate(compute_speed(replica, busy), busy)
         assert needed < flops, describe(replica, load)
+
+
+def test_printed_times_grow_with_the_requests_in_flight() -> None:
+    """Also where rows correct them: a slow row does not make fewer requests slower than more."""
+    for replica, load in draw_measured_cases(1)[::2]:
+        found = [
+            estimate_speed(replica, replace(load, concurrency=load.concurrency * more)) for more in (1, 1.1, 1.5, 3)
+        ]
+        for figure in ("tpot_s", "ttft_s"):
+            mids = [getattr(each, figure).mid for each in found]
+            assert mids == sorted(mids), f"{figure} {mids}: {describe(replica, load)}"
+
+
+def test_printed_times_are_no_longer_on_a_better_gpu() -> None:
+    h100, h200 = (load_catalog().gpu(name) for name in ("H100-SXM-80GB", "H200-SXM-141GB"))
+    for replica, load in draw_measured_cases(1):
+        if replica.gpus == (h100,):
+            slow, fast = estimate_speed(replica, load), estimate_speed(replace(replica, gpus=(h200,)), load)
+            if fast.basis != "measured":
+                assert fast.ttft_s.mid <= slow.ttft_s.mid, describe(replica, load)
+                assert fast.tpot_s.mid <= slow.tpot_s.mid, describe(replica, load)

@@ -34,9 +34,29 @@ def write(source: str = PLAIN, engine: str = "{}", pools: str = L4, bound: int =
         ),
         (write(AWQ, "{quantization: gptq}"), "models.chat.engine.quantization", "vLLM refuses it"),
         (write(engine="{dtype: bfloat16}", pools=T4), "models.chat", "does not compute in bfloat16"),
+        (
+            write("BAAI/bge-reranker-v2-m3", "{max_num_batched_tokens: 2048}").replace("replicas: 1", "task: rerank"),
+            "models.chat.engine.max_num_batched_tokens",
+            "is 2048, and inputs of BAAI/bge-reranker-v2-m3 have up to 4096 tokens",
+        ),
+        (
+            write(
+                engine="{disable_hybrid_kv_cache_manager: false, kv_transfer_config: {kv_connector: LMCacheConnectorV1,"
+                " kv_role: kv_both}}"
+            ),
+            "models.chat.engine.disable_hybrid_kv_cache_manager",
+            "does not work with the hybrid cache manager",
+        ),
         (write(bound=4097), "tenants.apps.maxOutputTokens.chat", "the context of `chat` is 4096 tokens"),
     ],
-    ids=["fp8-of-awq", "gptq-of-awq", "bfloat16-on-t4", "bound-above-context"],
+    ids=[
+        "fp8-of-awq",
+        "gptq-of-awq",
+        "bfloat16-on-t4",
+        "batch-of-encoder",
+        "hybrid-cache-of-lmcache",
+        "bound-above-context",
+    ],
 )
 def test_setting_that_the_engine_refuses_has_a_fix(text: str, path: str, message: str) -> None:
     with pytest.raises(FleetError) as caught:

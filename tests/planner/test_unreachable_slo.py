@@ -1,5 +1,7 @@
 """An SLO that one request alone misses is refused: no number of replicas would meet it."""
 
+import re
+
 import pytest
 
 from rayhelm.errors import Fix, FleetError
@@ -16,6 +18,8 @@ def test_tpot_that_one_request_misses_is_refused_with_the_best_split() -> None:
     assert problem.line == 3
     assert "even by one request alone" in problem.message
     assert "TP 8 x PP 1 on H100-SXM-80GB in pool `pool`, reaches" in problem.message
+    high, middle = re.findall(r"(?:reaches|middle is) ([\d.]+)ms", problem.message)
+    assert float(middle) < float(high)
 
 
 def test_ttft_that_one_request_misses_is_refused() -> None:

@@ -31,10 +31,31 @@ models:
   draft: {source: Qwen/Qwen3-0.6B, context: 4096}
 """
 
+PINNED = """
+  many:
+    source: Qwen/Qwen3-4B
+    pool: small
+    context: 4096
+    traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 100}
+"""
+LIMITED = """
+fleet: limited
+clusters: {main: {gpuFeatureDiscovery: true}}
+pools:
+  p4d: {gpu: A100-SXM-40GB, nodes: 1, gpusPerNode: 7}
+models:
+  chat:
+    source: Qwen/Qwen2.5-7B-Instruct
+    context: 8192
+    traffic: {requestsPerSecond: 11, inputTokens: 30, outputTokens: 64}
+    slo: {ttft: 500ms, tpot: 30ms}
+    replicas: {min: 1, max: 4}
+"""
+
 
 def change(text: str, fleet: str = FLEET) -> Plan:
     loaded = load(fleet)
-    return plan_changed(loaded, parse_changes(text, loaded))
+    return plan_changed(loaded, parse_changes(text, loaded)).plan
 
 
 def alternatives(fleet: str = FLEET) -> dict[str, list[Alternative]]:
@@ -97,8 +118,44 @@ def test_change_leaves_the_loaded_fleet_as_it_is() -> None:
 
 
 def test_fleet_without_a_plan_names_the_change() -> None:
-    with pytest.raises(FleetError, match=r"with --what-if chat\.traffic=900x: model `chat` needs"):
-        change("chat.traffic=900x")
+    with pytest.raises(
+        FleetError, match=r"with --what-if chat\.source=deepseek-ai/DeepSeek-R1,main\.nodes=1: model `chat`"
+    ):
+        change("chat.source=deepseek-ai/DeepSeek-R1,main.nodes=1")
+
+
+def test_load_without_room_names_missing_nodes_and_their_cost() -> None:
+    loaded = load(FLEET)
+    found = plan_changed(loaded, parse_changes("chat.traffic=900x", loaded))
+    (added,) = found.nodes
+    pool = found.plan.pools[added.pool]
+    assert pool.used <= pool.gpus == plan_fleet(loaded).pools[added.pool].gpus + added.gpus
+    assert added.usd_per_hour == pytest.approx(added.gpus * {"main": 3.0, "small": 0.7}[added.pool])
+    assert f"pool `{added.pool}` lacks {added.nodes} nodes with {added.gpus} GPUs in all" in str(added)
+
+
+def test_missing_nodes_of_unlike_hosts_are_like_the_others() -> None:
+    hosts = "{hosts: [{gpu: L4-24GB, nodeSelector: {a: b}}, {gpu: L4-24GB, nodeSelector: {a: c}}]}"
+    loaded = load(FLEET.replace("{gpu: L4-24GB, nodes: 8, price: 0.7 USD/h}", hosts) + PINNED)
+    (added,) = plan_changed(loaded, parse_changes("many.traffic=40x", loaded)).nodes
+    assert (added.pool, added.of) == ("small", 2)
+    assert added.nodes == added.gpus > 0
+
+
+def test_missing_gpus_of_a_tenant_are_named() -> None:
+    tenant = "tenants: {team: {gpus: 5}}\nservices: {chat: {tenant: team}, draft: {tenant: team}}\n"
+    loaded = load(FLEET + tenant)
+    found = plan_changed(loaded, parse_changes("chat.traffic=8x", loaded))
+    (raised,) = found.limits
+    assert raised.gpus > raised.of == 5
+    assert str(raised) in found.added
+
+
+def test_replica_has_fewer_gpus_where_its_maximum_has_no_room_with_more() -> None:
+    """TP 2 carries the load with one replica and decodes faster, but four of its replicas have no room."""
+    found = change("traffic=10x", LIMITED).models["chat"]
+    assert (found.shape.tp, found.max_replicas) == (1, 4)
+    assert change("traffic=10x", LIMITED.replace("max: 4", "max: 3")).models["chat"].shape.tp == 2
 
 
 @pytest.mark.parametrize(

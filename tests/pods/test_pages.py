@@ -16,17 +16,18 @@ pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.mark.parametrize(
-    ("page", "file", "model"),
+    ("page", "files", "model"),
     [
-        pytest.param("charts/quickstart/README.md", "values.yaml", "llama-8b", marks=pytest.mark.short),
-        ("docs/get-started/on-a-cluster.md", "fleet.yaml", "qwen3-8b"),
+        ("README.md", (), "qwen3-4b"),
+        pytest.param("charts/quickstart/README.md", ("values.yaml",), "llama-8b", marks=pytest.mark.short),
+        ("docs/get-started/on-a-cluster.md", ("fleet.yaml",), "qwen3-8b"),
     ],
 )
 def test_commands_of_the_page_lead_to_an_answered_request(
-    cluster: Cluster, page: str, file: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, page: str, files: tuple[str, ...], model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with restored(cluster):
-        assert_answered(run_page(cluster, page, (file,), tmp_path), page, model, capsys)
+        assert_answered(run_page(cluster, page, files, tmp_path), page, model, capsys)
 
 
 def test_commands_of_the_argocd_page_lead_to_an_answered_request(

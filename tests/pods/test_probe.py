@@ -11,7 +11,6 @@ import yaml
 
 from pods.kit.cluster import Cluster
 from pods.kit.service import given
-from rayhelm.facts import load_catalog
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.load import load_fleet, parse_fleet
 from rayhelm.live.cluster.writer import ClusterWriter, connect_writer
@@ -76,7 +75,7 @@ def test_two_pods_measure_the_network_between_them(cluster: Cluster, kubeconfig:
     writer: ClusterWriter = connect_writer(kubeconfig=kubeconfig)
     loaded = parse_fleet(parse_document(FLEET, "fleet.yaml"))
     ((target, _),) = find_targets(writer, loaded, "main", (), given(cluster), NAMESPACE, on_cpu=True)
-    probe = PoolProbe(writer, target, load_catalog(), MINUTES * 60)
+    probe = PoolProbe(writer, target, MINUTES * 60)
     # The node is alone: both pods run on it, and their messages pass its bridge and the NetworkPolicy.
     found = probe.measure_pairs([(NODE, NODE)])
     assert found, probe.skipped

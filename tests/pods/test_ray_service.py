@@ -205,7 +205,7 @@ def asked(client: httpx.Client) -> bool:
 
 def test_requests_over_the_tenants_limit_get_429(product: Product, client: httpx.Client) -> None:
     """The last one: the minute is used up."""
-    limit = product.rendered.loaded.fleet.tenants[TENANT].requests_per_minute or 0
+    limit = product.rendered.plan.declared.tenants[TENANT].requests_per_minute or 0
     assert limit
     answers = [client.get("/v1/models") for _ in range(limit + 5)]
     refused = [answer for answer in answers if answer.status_code == 429]

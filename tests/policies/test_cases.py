@@ -57,7 +57,7 @@ def test_every_rule_of_a_policy_has_a_bad_object(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
     reported = {found[1] for each in policy.validations if (found := MESSAGE.fullmatch(each.message))}
     tried = {rule for one in CASES if one.policy == name for rule in one.rules}
-    assert reported - {"serve-config-size"} <= tried
+    assert reported - {"serve-config-size", "serve-config-keys"} <= tried
     assert reported == set(policy.fields)
 
 
@@ -171,6 +171,28 @@ def test_config_longer_than_the_limit_is_refused() -> None:
         config = json.loads(item["spec"]["serveConfigV2"])
         item["spec"]["serveConfigV2"] = json.dumps({**config, "x": ["y" * 100] * count}, indent=2, sort_keys=True)
         assert broken(item) == rules
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "rules"),
+    [(390, 12, set()), (450, 12, {"serve-config-keys"}), (550, 4, set()), (700, 4, {"serve-config-keys"})],
+)
+def test_object_with_more_keys_than_can_be_compared_is_refused(count: int, length: int, rules: set[str]) -> None:
+    item = case("serve-config-form", "json", good=True)
+    config = json.loads(item["spec"]["serveConfigV2"])
+    keys = {f"{number:0{length}d}": 1 for number in range(count)}
+    item["spec"]["serveConfigV2"] = json.dumps({**config, "x": keys}, indent=2, sort_keys=True)
+    assert broken(item) == rules
+
+
+@pytest.mark.parametrize("keys", [["a", "a"], ["a", "b", "a"], ["a", "ab", "b", "ab"]])
+def test_repeated_key_is_found_wherever_it_is(keys: list[str]) -> None:
+    item = case("serve-config-form", "json", good=True)
+    text = item["spec"]["serveConfigV2"].rstrip().removesuffix("}").rstrip()
+    assert not broken(item)
+    lines = ",\n".join(f'    "{key}": 1' for key in keys)
+    item["spec"]["serveConfigV2"] = f'{text},\n  "x": {{\n{lines}\n  }}\n}}\n'
+    assert broken(item) == {"serve-config-key"}
 
 
 def test_output_of_json_dumps_has_the_form() -> None:

@@ -1,5 +1,7 @@
 """The reusable workflow and the pre-commit hooks for repositories of users, run on a scratch git repository."""
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -13,7 +15,9 @@ from rayhelm.deploy.charts.helm import find_helm
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/fleet.yaml").read_text())
-STEPS = {step["name"]: step for step in WORKFLOW["jobs"]["fleet"]["steps"] if "name" in step}
+JOBS = WORKFLOW["jobs"]
+STEPS = {step["name"]: step for job in JOBS.values() for step in job["steps"] if "name" in step}
+MARK = "<!-- rayhelm: . -->"
 FLEET = (ROOT / "values/single-gpu/fleet.yaml").read_text()
 
 
@@ -27,6 +31,8 @@ class Repository:
             "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
             "RUNNER_TEMP": str(self.runner),
             "GITHUB_STEP_SUMMARY": str(self.runner / "summary"),
+            "GITHUB_OUTPUT": str(self.runner / "output"),
+            "GH_REPO": "acme/fleet",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "FLEET": WORKFLOW[True]["workflow_call"]["inputs"]["fleet"]["default"],
             "PRE_COMMIT_HOME": str(home / "pre-commit"),
@@ -37,10 +43,11 @@ class Repository:
             folder.mkdir()
         programs = {
             "helm": f'exec {find_helm()} "$@"',
-            # The runner has no Ray, and importing it takes seconds.
-            "rayhelm": f'[ "$1" != lint ] || set -- "$@" --no-serve\nexec {ROOT}/.venv/bin/rayhelm "$@"',
-            # What the step `comment` calls: it keeps what it was given.
-            "gh": 'echo "$@" >"$RUNNER_TEMP/gh"',
+            "rayhelm": f'exec {ROOT}/.venv/bin/rayhelm "$@"',
+            # What the step `comment` calls: it lists the comments of a file, and keeps what it was given to write.
+            "gh": 'if [ "$2" = --paginate ]; then exec jq -r "$5" "$RUNNER_TEMP/comments.json"; fi\n'
+            'echo "$@" >"$RUNNER_TEMP/gh"',
+            "pip": 'echo "$@" >"$RUNNER_TEMP/pip"',
         }
         for name, script in programs.items():
             (home / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -109,8 +116,66 @@ def test_workflow_comments_what_the_change_does(repository: Repository) -> None:
     text = (repository.runner / "diff.md").read_text()
     assert "llama-8b" in text
     assert (repository.runner / "summary").read_text() == text
-    assert repository.step("comment", NUMBER="7").returncode == 0
-    assert (repository.runner / "gh").read_text().split()[:3] == ["pr", "comment", "7"]
+    first, *lines, last = (repository.runner / "output").read_text().splitlines()
+    assert (first, "\n".join(lines)) == (f"comment<<{last}", text.rstrip("\n"))
+
+
+def write_comment(repository: Repository, *existing: tuple[str, str]) -> str:
+    """Return what the step `comment` has gh write, on a pull request with comments of these authors and texts."""
+    if not shutil.which("jq"):
+        pytest.skip("jq is not installed")
+    comments = [{"id": number, "user": {"login": who}, "body": text} for number, (who, text) in enumerate(existing, 40)]
+    (repository.runner / "comments.json").write_text(json.dumps(comments))
+    ended = repository.step("comment", NUMBER="7", MARK=MARK, COMMENT="what it does")
+    assert ended.returncode == 0, ended.stderr
+    assert (repository.runner / "comment.md").read_text() == f"{MARK}\nwhat it does\n"
+    return (repository.runner / "gh").read_text()
+
+
+def test_workflow_leaves_comments_of_others(repository: Repository) -> None:
+    others = (("github-actions[bot]", "of another workflow"), ("eve", f"{MARK}\nx"))
+    assert write_comment(repository, *others).startswith("pr comment 7 --body-file")
+
+
+def test_workflow_replaces_its_own_comment(repository: Repository) -> None:
+    written = write_comment(
+        repository,
+        ("github-actions[bot]", "<!-- rayhelm: other -->\nx"),
+        ("github-actions[bot]", f"{MARK}\nbefore"),
+        ("github-actions[bot]", "of another workflow"),
+    )
+    assert "--method PATCH repos/acme/fleet/issues/comments/41 " in written
+
+
+def test_only_the_job_that_comments_may_write() -> None:
+    """It runs no package, and nothing of the pull request."""
+    assert JOBS["fleet"]["permissions"] == {"contents": "read"}
+    assert JOBS["comment"]["permissions"] == {"pull-requests": "write"}
+    assert [step["name"] for step in JOBS["comment"]["steps"]] == ["comment"]
+    assert "rayhelm " not in STEPS["comment"]["run"].replace("<!-- rayhelm", "")
+
+
+def install(repository: Repository, *, sha256: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the step `install` with a release whose files are in a folder."""
+    release = repository.runner / "release"
+    release.mkdir()
+    lock = release / "rayhelm-0.2.0.lock"
+    lock.write_text("rayhelm==0.2.0 --hash=sha256:0\ntyper==1 \\\n    --hash=sha256:1\n")
+    (release / "rayhelm-0.2.0-py3-none-any.whl").write_text("wheel")
+    sha256 = sha256 or hashlib.sha256(lock.read_bytes()).hexdigest()
+    return repository.step("install", LOCK=lock.as_uri(), SHA256=sha256)
+
+
+def test_workflow_installs_a_release_with_the_hashes_of_its_lock(repository: Repository) -> None:
+    ended = install(repository)
+    assert ended.returncode == 0, ended.stderr
+    assert "--require-hashes" in (repository.runner / "pip").read_text().split()
+    assert (repository.runner / "rayhelm-0.2.0-py3-none-any.whl").read_text() == "wheel"
+
+
+def test_workflow_refuses_a_changed_lock(repository: Repository) -> None:
+    assert install(repository, sha256="0" * 64).returncode != 0
+    assert not (repository.runner / "pip").exists()
 
 
 def test_workflow_fails_on_chosen_results_and_still_comments(repository: Repository) -> None:

@@ -1,7 +1,11 @@
 """ci/kind's scripts in a checkout of stand-ins that note how they were called. No Docker and no kind is needed."""
 
+import json
 import shutil
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -50,6 +54,23 @@ class Checkout:
         command = [self.root / "ci" / "kind" / script, *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
+    def link(self, *names: str) -> None:
+        """The host's programs that a script calls, and no others: a Docker may be among those."""
+        for name in names:
+            (self.root / "bin" / name).symlink_to(shutil.which(name) or "")
+
+    def source(self, script: str, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of bash with the functions and variables of a script."""
+        words = ["bash", "-c", f'source "$1"; {command}', "bash", self.root / "ci" / "kind" / script]
+        return subprocess.run(words, capture_output=True, text=True, check=True)
+
+    def docker_state(self, pid: int, start: str) -> Path:
+        """What `ci/kind/docker up` leaves."""
+        state = self.root / ".state" / "kind" / "docker"
+        (state / "run").mkdir(parents=True)
+        (state / "pid").write_text(f"{pid} {start}\n")
+        return state
+
     def calls(self, program: str = "") -> list[str]:
         """What was called, in order."""
         return [line for line in self.notes.read_text().splitlines() if line.startswith(program)]
@@ -72,6 +93,12 @@ def test_cluster_is_created_adapted_and_joined_in_this_order(checkout: Checkout)
     calls = checkout.calls()
     places = [next(place for place, call in enumerate(calls) if call.startswith(step)) for step in steps]
     assert places == sorted(places)
+
+
+def test_node_image_is_the_one_of_the_environment(checkout: Checkout) -> None:
+    assert checkout.run("up", KIND_IMAGE="registry.example/kindest/node:v1.36.1").returncode == 0
+    (create,) = checkout.calls("kind create")
+    assert "--config ci/kind/cluster.yaml --image registry.example/kindest/node:v1.36.1 --kubeconfig" in create
 
 
 def test_cluster_that_answers_is_reused(checkout: Checkout) -> None:
@@ -116,17 +143,22 @@ def test_nothing_reads_or_writes_the_users_own_kubeconfig(checkout: Checkout) ->
 def test_all_that_is_missing_is_reported_at_once(checkout: Checkout) -> None:
     for name in ("bin/kind", "bin/docker", ".tools/bin/kubectl"):
         (checkout.root / name).unlink()
-    # Of the host's programs only those that the script calls: a Docker may be among the others.
-    for name in ("bash", "dirname", "timeout"):
-        (checkout.root / "bin" / name).symlink_to(shutil.which(name) or "")
+    checkout.link("bash", "dirname", "timeout")
     for script in ("up", "test"):
         ended = checkout.run(script, PATH=str(checkout.root / "bin"))
         assert ended.returncode == 3
         assert ended.stderr.startswith("error: kind needs from this computer:\n")
         assert ended.stderr.count("\n  - ") == 3
-        for wanted in ("make setup", "- Docker\n", f"go install sigs.k8s.io/kind@v{checkout.pinned}"):
+        for wanted in ("make setup", "- Docker\n", f"kind {checkout.pinned}", "testbed.tools --group kind"):
             assert wanted in ended.stderr
     assert not checkout.calls()
+
+
+def test_node_image_lists_all_programs_that_are_missing(checkout: Checkout) -> None:
+    (checkout.root / "bin/docker").unlink()
+    checkout.link("bash", "dirname", "cksum", "cut", "gcc")
+    ended = checkout.run("node-image", PATH=str(checkout.root / "bin"))
+    assert (ended.returncode, ended.stderr) == (3, "error: not installed: docker debootstrap go\n")
 
 
 def test_docker_that_does_not_answer_is_reported(checkout: Checkout) -> None:
@@ -173,3 +205,92 @@ def test_two_of_them_have_names_of_their_own(checkout: Checkout) -> None:
     assert "--name rayhelm-second" in checkout.calls("kind create")[0]
     assert checkout.calls("control-plane")[0].startswith("control-plane up --name second --join")
     assert (checkout.root / ".state" / "kind" / "second").is_dir()
+
+
+def test_docker_without_a_command_says_how_to_use_it(checkout: Checkout) -> None:
+    ended = checkout.run("docker")
+    assert (ended.returncode, ended.stderr) == (2, "usage: ci/kind/docker up|run COMMAND...|down\n")
+
+
+def test_docker_that_was_not_started_runs_nothing(checkout: Checkout) -> None:
+    ended = checkout.run("docker", "run", "docker", "info")
+    assert ended.returncode == 1
+    assert ended.stderr == "error: no Docker daemon runs: ci/kind/docker up\n"
+
+
+def test_docker_down_ends_the_process_that_up_started(checkout: Checkout) -> None:
+    with sleeping() as process:
+        state = checkout.docker_state(process.pid, start_time(process.pid))
+        assert checkout.run("docker", "down").returncode == 0
+        assert process.wait() == -signal.SIGKILL
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("start", ["1", ""], ids=["another", "unknown"])
+def test_docker_leaves_a_process_with_another_start_time_alone(checkout: Checkout, start: str) -> None:
+    """After a reboot a process of others can have the pid."""
+    with sleeping() as process:
+        state = checkout.docker_state(process.pid, start)
+        ended = checkout.run("docker", "run", "true")
+        assert (ended.returncode, ended.stderr) == (1, "error: no Docker daemon runs: ci/kind/docker up\n")
+        assert checkout.run("docker", "down").returncode == 0
+        assert process.poll() is None
+    assert not state.exists()
+
+
+def test_docker_down_cleans_up_when_a_setting_cannot_be_written(checkout: Checkout) -> None:
+    state = checkout.docker_state(1, "")
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (state / f"settings-{boot}").write_text("no/setting:1\n")
+    (state / "settings-of-an-earlier-boot").write_text("no/other:1\n")
+    ended = checkout.run("docker", "down")
+    assert (ended.returncode, ended.stderr) == (0, "note: /proc/sys/no/setting cannot be written; it was 1\n")
+    assert not state.exists()
+
+
+def test_docker_down_removes_cgroups_of_its_own_daemon_only(checkout: Checkout) -> None:
+    groups = checkout.root / "cgroups"
+    script = checkout.root / "ci" / "kind" / "docker"
+    script.write_text(script.read_text().replace("/sys/fs/cgroup", str(groups)))
+    name = checkout.source("docker", 'echo "$cgroup"').stdout.strip()
+    for folder in (f"cpu/{name}/container/kubelet", f"{name}/container", "cpu/docker/container", "cpu/rayhelm-other"):
+        (groups / folder).mkdir(parents=True)
+    assert checkout.run("docker", "down").returncode == 0
+    left = {str(path.relative_to(groups)) for path in groups.rglob("*")}
+    assert left == {"cpu", "cpu/docker", "cpu/docker/container", "cpu/rayhelm-other"}
+
+
+def test_runc_asks_for_no_capability_that_is_missing(checkout: Checkout, tmp_path: Path) -> None:
+    """Of a container and of a process in one; this computer gives a bounding set."""
+    all_of_them = ["CAP_CHOWN", "CAP_NOT_YET_KNOWN"]
+    config = {"process": {"capabilities": {"bounding": all_of_them, "effective": all_of_them}}, "root": {"path": "/"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    process = tmp_path / "process.json"
+    process.write_text(json.dumps({"capabilities": {"bounding": all_of_them}}))
+    checkout.stand_in("bin/runc")
+    checkout.run("runc", "create", "--bundle", str(tmp_path), "name")
+    checkout.run("runc", "exec", "--process", str(process), "name")
+    kept = [name for name in all_of_them if has_chown() and name == "CAP_CHOWN"]
+    changed = {"process": {"capabilities": {"bounding": kept, "effective": kept}}, "root": {"path": "/"}}
+    assert json.loads((tmp_path / "config.json").read_text()) == changed
+    assert json.loads(process.read_text()) == {"capabilities": {"bounding": kept}}
+    assert checkout.calls("runc") == [f"runc create --bundle {tmp_path} name", f"runc exec --process {process} name"]
+
+
+@contextmanager
+def sleeping() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "600"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start_time(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().split()[21]
+
+
+def has_chown() -> bool:
+    status = Path("/proc/self/status").read_text()
+    return bool(int(status.split("CapBnd:")[1].split()[0], 16) & 1)

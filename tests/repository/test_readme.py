@@ -1,8 +1,8 @@
-"""The README's shell blocks run as written from an empty folder, and its size and links hold."""
+"""The README's figures, size and links hold, and its fleet renders. tests/cluster and tests/pods install it."""
 
+import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,78 +11,30 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-HELM = ROOT / ".tools/bin/helm"
-CHECKOUT = ("make ", "ci/release")
-"""Blocks with these commands are for a checkout; the others run anywhere."""
-
-# `helm upgrade --install` needs a cluster: here it renders the release with the same arguments, by the real helm.
-HELM_WITHOUT_CLUSTER = """#!/usr/bin/env bash
-set -euo pipefail
-[ "$1 $2" = "upgrade --install" ]
-shift 2
-[ "$1" != kuberay-operator ] || exit 0  # its repository is not at hand
-printf '%s\\n' "$*" >>releases
-args=()
-for word in "$@"; do [ "$word" = --create-namespace ] || args+=("$word"); done
-exec "$HELM" template "${args[@]}"
-"""
-KUBECTL_WITHOUT_CLUSTER = """#!/usr/bin/env bash
-set -euo pipefail
-if [ "$1 $2" = "label namespace" ]; then  # without a cluster, a label needs the object
-    "$KUBECTL" create namespace "$3" --dry-run=client --output=yaml |
-        "$KUBECTL" label --local --filename=- --output=name "${@:4}"
-    exit
-fi
-exec "$KUBECTL" "$@" --dry-run=client --output=name
-"""
 
 
 def shell_blocks() -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An empty folder, beside one with the commands that the README calls."""
+@pytest.mark.slow
+def test_readme_commands_render_the_fleet_file_in_an_empty_folder(tmp_path: Path) -> None:
+    (block,) = (block for block in shell_blocks() if "rayhelm " in block)
     commands = tmp_path / "bin"
     commands.mkdir()
-    for name, text in (("helm", HELM_WITHOUT_CLUSTER), ("kubectl", KUBECTL_WITHOUT_CLUSTER)):
-        (commands / name).write_text(text)
-        (commands / name).chmod(0o755)
     rayhelm = commands / "rayhelm"
     rayhelm.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from rayhelm.cli import main; main()" "$@"\n')
     rayhelm.chmod(0o755)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    return empty
-
-
-def run(block: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    kubectl = ROOT / ".tools/bin/kubectl"
-    env = os.environ | {
-        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
-        "HELM": str(HELM),
-        "KUBECTL": str(kubectl if kubectl.is_file() else shutil.which("kubectl")),
-        "PYTHONPATH": str(ROOT / "python/src"),
-    }
-    return subprocess.run(
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    env = os.environ | {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python/src")}
+    ended = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
-
-
-@pytest.mark.slow
-def test_readme_commands_run_as_written_from_an_empty_folder(folder: Path) -> None:
-    blocks = [block for block in shell_blocks() if not any(command in block for command in CHECKOUT)]
-    assert len(blocks) == 2
-    for block in blocks:
-        ended = run(block, folder)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-    installed = [line.split()[0] for line in (folder / "releases").read_text().splitlines()]
-    values = {path.stem for path in folder.glob("*/*.yaml")}
-    assert set(installed) == values, "every release that render wrote is installed"
-    assert installed == ["platform", "apps", "qwen3-8b", "gateway"]
-    assert (folder / "plan.md").is_file()
-    assert (folder / "network.md").is_file()
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    written = {path.relative_to(folder).as_posix() for path in folder.rglob("[!.]*.*")}
+    releases = {"platform/platform.yaml", "tenant/apps.yaml", "ray-service/qwen3-8b.yaml", "gateway/gateway.yaml"}
+    assert written == releases | {"fleet.yaml", "plan.md", "network.md", "map.svg"}
 
 
 def test_readme_make_commands_and_scripts_exist() -> None:
@@ -94,8 +46,32 @@ def test_readme_make_commands_and_scripts_exist() -> None:
         assert os.access(ROOT / script, os.X_OK), script
 
 
-def test_readme_has_at_most_150_lines() -> None:
-    assert len(README.splitlines()) <= 150
+def test_readme_counts_of_lost_requests_are_those_of_the_result() -> None:
+    rows = json.loads((ROOT / "benchmarks/failures/result.json").read_text())["rows"]
+    lost = {row["name"]: row["failed"] for row in rows if row["failed"] or row["interrupted"]}
+    assert f"[{len(rows) - len(lost)} of {len(rows)} events]" in README
+    assert lost == {"gateway killed": 3, "single worker killed": 10, "head killed, no Redis": 1}
+    assert "gateway pod loses 3, the only worker 10, a head without Redis 1" in README.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(("result", "text"), [("result-haproxy-3.4", "[{} to {}]"), ("result", "2.8 {} to {} (")])
+def test_readme_ratios_of_the_gateway_are_those_of_the_result(result: str, text: str) -> None:
+    ratios = json.loads((ROOT / f"benchmarks/gateway/{result}.json").read_text())["ratios"]["gateway / vllm-router"]
+    loads = [load for load in ratios if re.fullmatch(r"\d+ connections?", load)]
+    medians = [ratios[load]["requests_per_second"]["median"] for load in loads]
+    assert len(medians) == 3
+    assert text.format(f"{min(medians):.1f}", f"{max(medians):.1f}") in README.replace(" \N{MULTIPLICATION SIGN}", "")
+
+
+def test_readme_has_the_largest_difference_of_the_kv_cache() -> None:
+    page = (ROOT / "docs/verification.md").read_text().split("<!-- engine -->")[1]
+    differences = [abs(float(each)) for each in re.findall(r"\| ([+-][\d.]+) % \|$", page, re.MULTILINE)]
+    assert len(differences) == 3
+    assert f"[within {max(differences)} %]" in README
+
+
+def test_readme_has_at_most_110_lines() -> None:
+    assert len(README.splitlines()) <= 110
 
 
 PAGES = sorted(

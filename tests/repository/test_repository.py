@@ -74,11 +74,14 @@ def test_no_tracked_file_contains_a(what: str) -> None:
 
 def test_source_files_are_within_their_length_limit() -> None:
     limits = {"python/src/**/*.py": 400, "charts/*/templates/**/*.*": 90}
+    # One configuration that people read from top to bottom, in HAProxy's order.
+    whole = {ROOT / "charts/gateway/templates/config/_haproxy.cfg.tpl": 420}
     long = [
-        f"{path.relative_to(ROOT)}: {lines} lines, at most {limit}"
+        f"{path.relative_to(ROOT)}: {lines} lines, at most {most}"
         for pattern, limit in limits.items()
         for path in ROOT.glob(pattern)
-        if path.is_file() and not is_generated(path) and (lines := len(text_of(path).splitlines())) > limit
+        if path.is_file() and not is_generated(path)
+        if (lines := len(text_of(path).splitlines())) > (most := whole.get(path, limit))
     ]
     assert not long, "\n".join(long)
 
@@ -88,6 +91,19 @@ def test_importing_the_cli_imports_no_heavy_package() -> None:
     program = f"import sys, rayhelm.cli; print(*sorted({heavy} & sys.modules.keys()))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == []
+
+
+def test_plan_of_a_fleet_without_overrides_imports_no_values_of_the_gateway() -> None:
+    unused = {"rayhelm.deploy.values.gateway", "rayhelm.deploy.values.tenant", "rayhelm.planner.alternatives", "jinja2"}
+    fleet = str(ROOT / "values/single-gpu/fleet.yaml")
+    program = (
+        "import sys; from rayhelm.cli.app import app\n"
+        f"app(['plan', {fleet!r}], standalone_mode=False)\n"
+        f"print(*sorted({unused} & sys.modules.keys()), file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "single-gpu" in answer.stdout
+    assert answer.stderr.split() == []
 
 
 # -- locks -----------------------------------------------------------------------------------------------------------
@@ -217,6 +233,6 @@ def test_ray_service_chart_defaults_to_the_versions_file() -> None:
     assert values["ray"]["version"] == now.ray
     assert values["kuberay"]["version"] == now.kuberay.default
     assert {key: values["image"][key] for key in ("repository", "tag", "digest")} == image.model_dump(
-        exclude={"vendors"}
+        exclude={"vendors", "architectures"}
     )
     assert yaml.safe_load(text_of(ROOT / "charts" / "ray-service" / "Chart.yaml"))["appVersion"] == now.ray

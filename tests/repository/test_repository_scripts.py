@@ -18,17 +18,24 @@ from testbed.tools.crds import bundles
 ROOT = Path(__file__).resolve().parent.parent.parent
 KIND = ROOT / "ci" / "kind"
 RIGHTS = {
-    "fleet": {"contents": "read", "pull-requests": "write"},
-    "release": {"contents": "write", "id-token": "write"},
+    ("fleet", "fleet"): {"contents": "read"},
+    ("fleet", "comment"): {"pull-requests": "write"},
+    ("release", "build"): {"contents": "read"},
+    ("release", "attest"): {"contents": "read", "actions": "read", "id-token": "write"},
+    ("release", "publish"): {"contents": "write", "actions": "read", "id-token": "write"},
 }
-"""What the job of a workflow may do beyond reading: the release itself, and the identity that signs it."""
+"""What a job of a workflow may do: the comment, the identity that signs, the release."""
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*"))
 
 
 def scripts() -> list[Path]:
-    """Every file outside of what is built or fetched that bash reads."""
+    """Every file outside of what is built or fetched that bash reads.
+
+    Of `__pycache__` nothing is read: other processes rename files in it at any time.
+    """
     folders = [ROOT / "ci", ROOT / ".ci", ROOT / ".github", ROOT / "tests", ROOT / "benchmarks"]
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    entries = [path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts]
+    files = [path for path in entries if path.is_file()]
     return [path for path in files if path.suffix == ".bash" or path.read_bytes().startswith(b"#!/usr/bin/env bash\n")]
 
 
@@ -78,9 +85,9 @@ def test_workflow_has_read_permission_only_and_a_timeout(path: Path) -> None:
     assert content["permissions"] == {"contents": "read"}
     # A release that has begun is not canceled by the next one.
     assert content["concurrency"]["cancel-in-progress"] is (path.stem != "release")
-    for job in content["jobs"].values():
+    for name, job in content["jobs"].items():
         assert 0 < job["timeout-minutes"] <= 90
-        assert job.get("permissions", {}) == RIGHTS.get(path.stem, {})
+        assert job.get("permissions", {}) == RIGHTS.get((path.stem, name), {})
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -94,8 +101,9 @@ def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflow_checkout_keeps_no_credentials(path: Path) -> None:
     steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
-    (checkout,) = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
-    assert checkout["with"]["persist-credentials"] is False
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts
+    assert [each["with"]["persist-credentials"] for each in checkouts] == [False] * len(checkouts)
 
 
 # -- kind ------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The wheel carries charts and data, works without a checkout, and never advises what only a checkout has."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sysconfig
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,9 +67,33 @@ def test_wheel_holds_every_data_file_and_every_chart(wheel: Path) -> None:
     source = ROOT / "python" / "src"
     data = {str(path.relative_to(source)) for path in (source / "rayhelm").rglob("*") if path.is_file()}
     charts = {f"rayhelm/data/{path.relative_to(ROOT)}" for path in (ROOT / "charts").rglob("*") if path.is_file()}
-    expected = {name for name in data | charts if "__pycache__" not in name}
+    left_out = ("__pycache__", "/charts/quickstart/charts/", "/charts/quickstart/Chart.lock")
+    expected = {name for name in data | charts if not any(part in name for part in left_out)}
     assert expected <= names
     assert {name for name in names if "dist-info" not in name} - expected == {"rayhelm/LICENSE"}
+
+
+def load_build_hook() -> Any:
+    specification = importlib.util.spec_from_file_location("hatch_build", ROOT / "python" / "hatch_build.py")
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_wheel_leaves_out_what_git_ignores_below_charts(tmp_path: Path) -> None:
+    """`helm dependency update` writes a lock and the packaged charts that `quickstart` depends on."""
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    kept = ["charts/gateway/templates/NOTES.txt", "charts/quickstart/.helmignore", "charts/quickstart/Chart.yaml"]
+    for file in (*kept, "charts/quickstart/Chart.lock", "charts/quickstart/charts/gateway-0.1.0.tgz"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    hook = load_build_hook().Hook(str(tmp_path / "python"), {}, None, None, "", "wheel")
+    build_data: dict[str, dict[str, str]] = {"force_include": {}}
+    hook.initialize("standard", build_data)
+    charts = {f"../{file}": f"rayhelm/data/{file}" for file in kept}
+    assert build_data["force_include"] == {**charts, "../LICENSE": "rayhelm/LICENSE"}
 
 
 def test_installed_command_is_the_one_of_the_wheel(rayhelm: Path, tmp_path: Path) -> None:
@@ -190,6 +216,8 @@ COMMANDS = {
     "doctor nowhere.yaml": 1,
     "cost": 2,
     "cost --prometheus nonsense": 2,
+    "promote": 2,
+    "promote nowhere.yaml chat --prometheus http://127.0.0.1:9": 1,
     "catalog gpus": 0,
     "catalog mig": 0,
     "catalog models": 0,
@@ -252,6 +280,6 @@ def test_installed_command_never_advises_what_only_a_checkout_has(
 
 
 def test_every_command_is_run_without_a_checkout() -> None:
-    from rayhelm.cli.app import app
+    from rayhelm.cli.app import COMMANDS as COMMANDS_OF_CLI
 
-    assert {command.split()[0] for command in COMMANDS} >= {command.name for command in app.registered_commands}
+    assert {command.split()[0] for command in COMMANDS} >= set(COMMANDS_OF_CLI)

@@ -41,3 +41,18 @@ def test_errors_on_models_that_were_left_out_are_within_the_aim() -> None:
 def test_intervals_hold_nine_of_ten_rows_that_were_left_out() -> None:
     for figure in RESULT["coverage"].values():
         assert min(found["inside"] for found in figure.values()) >= 90
+
+
+def test_intervals_hold_for_sources_and_families_that_were_left_out() -> None:
+    for found in RESULT["other_sources"].values():
+        assert found["all published"]["inside"] >= 88
+        assert {title: each["inside"] for title, each in found.items() if each["inside"] < 80} == {}
+
+
+def test_published_figures_lie_in_the_intervals_that_estimate_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from performance.other_sources import list_published
+
+    found = {name: low <= measured <= high for name, measured, (low, high) in list_published()}
+    assert len(found) == 33
+    assert sum(found.values()) >= 30, [name for name, is_inside in found.items() if not is_inside]

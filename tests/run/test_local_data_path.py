@@ -10,7 +10,11 @@ from rayhelm.run.local.data_path import build_data_path_environment, merge_data_
 from rayhelm.run.local.state import EndpointState
 
 HAPROXY = {"RAY_SERVE_ENABLE_HA_PROXY": "1"}
-DIRECT = {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}
+DIRECT = {
+    **HAPROXY,
+    "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1",
+    "RAY_SERVE_HAPROXY_INGRESS_REQUEST_ROUTER_TIMEOUT_S": "1200",
+}
 
 
 @pytest.mark.parametrize(("path", "expected"), [("Python", {}), ("HAProxy", HAPROXY), ("Direct", DIRECT)])
@@ -29,8 +33,8 @@ def test_services_of_one_ray_share_the_weakest_path(found: Any, expected: dict[s
 
 def test_haproxy_of_ray_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
     state, taken = EndpointState(tmp_path), set[int]()
-    found = build_data_path_environment(DIRECT, state, taken)
-    assert found.items() >= DIRECT.items()
+    found = build_data_path_environment(HAPROXY, state, taken)
+    assert found.items() >= HAPROXY.items()
     ports = {int(value) for name, value in found.items() if name.endswith("_PORT")}
     assert ports == taken
     assert len(ports) == 2

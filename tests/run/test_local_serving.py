@@ -291,7 +291,7 @@ def test_count_gpus_equals_the_plan_of_reference_fleets(fleet: str, booked: floa
 @pytest.mark.parametrize("fleet", ["single-gpu", "homelab", "three-tiers"])
 def test_stand_ins_request_no_gpu(fleet: str, tmp_path: Path) -> None:
     rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
-    values, _ = _values(rendered, list(rendered.values), EndpointState(tmp_path), stand_in=True)
+    values, _ = _values(rendered, list(rendered.values), EndpointState(tmp_path), None, stand_in=True)
     configs = {name: serve_config(rendered, name, values[name]) for name in values}
     assert count_gpus(merge(configs, port=8000)) == 0
 

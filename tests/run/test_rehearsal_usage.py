@@ -57,7 +57,7 @@ def test_cluster_uses_the_planned_gpus_or_fewer_if_it_scales(name: str) -> None:
 @pytest.mark.parametrize("name", FLEETS)
 def test_every_pool_has_the_gpus_of_the_plan(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
-    for cluster in rendered.loaded.fleet.clusters:
+    for cluster in rendered.plan.declared.clusters:
         held: Counter[tuple[str, str]] = Counter()
         for service, values in rendered.values.items():
             if rendered.plan.services[service].cluster == cluster:

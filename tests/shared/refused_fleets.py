@@ -37,7 +37,8 @@ def read_fleet(text: str) -> None:
     loaded = parse_fleet(parse_document(text, "fleet.yaml"))
     plan = plan_fleet(loaded)
     if any(cluster.api_server.cidrs for cluster in loaded.fleet.clusters.values()):
-        compose_values(plan, loaded)
+        with loaded.document.joined():
+            compose_values(plan)
 
 
 def read_refused() -> Mapping[str, str]:

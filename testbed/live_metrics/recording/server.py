@@ -18,7 +18,7 @@ from rayhelm.processes import create_run_id, find_free_port, start, stop_run, wa
 from testbed.live_metrics.recording.recorded import FLEET, Recorded
 from testbed.tools import program
 
-__all__ = ["Rule", "Times", "list_recording_rules", "read_rules", "serve_recorded", "serve_samples"]
+__all__ = ["Rule", "Times", "list_recording_rules", "read_rules", "serve_folder", "serve_recorded", "serve_samples"]
 
 Rule = dict[str, Any]
 TIMEOUT = 300.0
@@ -64,11 +64,30 @@ def serve_samples(
         group = {"name": "recorded", "interval": f"{times.step}s", "rules": list(level)}
         file.write_text(yaml.safe_dump({"groups": [group]}))
         # Prometheus reads new blocks when it starts.
-        with _prometheus(folder) as url:
+        with serve_folder(folder) as url:
             options = [f"--start={times.start:.0f}", f"--end={times.end:.0f}", f"--eval-interval={times.step}s"]
             _promtool("rules", f"--url={url}", *options, f"--output-dir={folder / 'data'}", file)
-    with _prometheus(folder) as url:
+    with serve_folder(folder) as url:
         yield url
+
+
+@contextmanager
+def serve_folder(folder: Path) -> Iterator[str]:
+    """Yield the URL of a Prometheus with `prometheus.yaml` of a folder, and with its samples in `data`."""
+    run, url = create_run_id(), f"http://127.0.0.1:{find_free_port(set())}"
+    command = [
+        str(program("prometheus")),
+        f"--config.file={folder}/prometheus.yaml",
+        f"--storage.tsdb.path={folder}/data",
+        "--storage.tsdb.retention.time=100y",
+        f"--web.listen-address={url.removeprefix('http://')}",
+    ]
+    try:
+        process = start(command, run=run, log=folder / "log")
+        wait_until(lambda: _is_ready(url), what="Prometheus", timeout=TIMEOUT, needs=[process])
+        yield url
+    finally:
+        stop_run(run)
 
 
 def read_rules(fleet: Path = FLEET) -> Mapping[str, list[Rule]]:
@@ -92,24 +111,6 @@ def list_recording_rules(files: Mapping[str, list[Rule]]) -> list[list[Rule]]:
         levels.append(level)
         left = [rule for rule in left if rule not in level]
     return levels
-
-
-@contextmanager
-def _prometheus(folder: Path) -> Iterator[str]:
-    run, url = create_run_id(), f"http://127.0.0.1:{find_free_port(set())}"
-    command = [
-        str(program("prometheus")),
-        f"--config.file={folder}/prometheus.yaml",
-        f"--storage.tsdb.path={folder}/data",
-        "--storage.tsdb.retention.time=100y",
-        f"--web.listen-address={url.removeprefix('http://')}",
-    ]
-    try:
-        process = start(command, run=run, log=folder / "log")
-        wait_until(lambda: _is_ready(url), what="Prometheus", timeout=TIMEOUT, needs=[process])
-        yield url
-    finally:
-        stop_run(run)
 
 
 def _is_ready(url: str) -> bool | None:

@@ -30,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
         """`/api/models/ORG/NAME/tree/REVISION` lists files, `/ORG/NAME/resolve/REVISION/PATH` is one."""
         match urlsplit(self.path).path.strip("/").split("/"):
             case ["api", "models", _, _, "tree", revision]:
-                listed = json.dumps([_entry(path) for path in sorted(self.folder.iterdir())]).encode()
+                listed = json.dumps([_entry(path) for path in sorted(self.folder.iterdir()) if path.is_file()]).encode()
                 self._send(200, listed, {"Content-Type": "application/json", "X-Repo-Commit": revision}, body)
             case [_, _, "resolve", revision, name] if (path := self.folder / name).is_file():
                 content = path.read_bytes()

@@ -101,7 +101,7 @@ def stand_ins_of(cluster: Cluster, fleet: Path) -> tuple[Rendered, StandInSet, s
         api_servers=found.api_servers,
     )
     rendered = render_fleet(fleet)
-    (name,) = rendered.loaded.fleet.clusters
+    (name,) = rendered.plan.declared.clusters
     stand_ins = build_stand_ins(rendered, place, cluster=name)
     host = f"{cluster.node.network.host}/32"
     opened = tuple(_with_way_in(release, host) for release in stand_ins.releases)

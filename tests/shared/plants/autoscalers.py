@@ -20,12 +20,23 @@ _EXTERNAL = {
     "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}},
 }
 
+_TOTAL = {
+    "type": "External",
+    "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "5"}},
+}
+
 
 def _deployment(name: str) -> Object:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
 
 
 PLANTS = (
+    Plant(
+        "An HPA has an external target of type Value",
+        "metric queue has a target of type Value: 5",
+        "HorizontalPodAutoscaler gateway/planted-total",
+        create=(_hpa("planted-total", _deployment("gateway"), _TOTAL),),
+    ),
     Plant(
         "An HPA's target does not exist",
         "Deployment gone does not exist; there are: .*gateway",
