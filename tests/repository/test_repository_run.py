@@ -34,7 +34,7 @@ REPORTS = {
 
 def write_report(path: Path, outcomes: str) -> None:
     """A JUnit report. Reports of one suite have the same tests."""
-    suite = path.stem.replace("-skipped", "")
+    suite = path.stem.replace("-skipped", "").replace("-again", "")
     tags = {"p": "", "f": "<failure/>", "s": "<skipped/>"}
     cases = [
         f'<testcase classname="{suite}" name="{number}">{tags[outcome]}</testcase>'
@@ -225,6 +225,37 @@ def test_run_tests_uses_a_named_cluster_from_one_process(checkout: Path) -> None
     write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
     _, _, calls = run_script(checkout, "ci/run-tests", "tests", KUBECONFIG="there")
     assert "-m cluster and not serve -n 0 " in calls[-1]
+
+
+FAILING_PYTEST = """#!/usr/bin/env bash
+printf '%s\\n' "$*" >>calls
+while [ "$1" != --junitxml ]; do shift; done
+[ -e ../written/"${2##*/}" ] || exit 0
+cp ../written/"${2##*/}" .cache/
+! grep -q failure "$2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "last"),
+    [
+        ("pf", "-p", 0, "2 passed, 0 failed, 0 skipped"),
+        ("ff", "pf", 1, "1 passed, 1 failed, 0 skipped"),
+        ("ffffff", "", 1, "0 passed, 6 failed, 0 skipped"),
+    ],
+)
+def test_few_tests_that_fail_run_once_more(checkout: Path, first: str, second: str, code: int, last: str) -> None:
+    write_program(checkout / ".venv" / "bin" / "pytest", FAILING_PYTEST)
+    for name, outcomes in {"tests-alone": first, "tests-alone-again": second}.items():
+        write_report(checkout.parent / "written" / f"{name}.xml", outcomes)
+    found, output, calls = run_script(checkout, "ci/run-tests", "tests", KUBECONFIG="")
+    assert (found, output[-1]) == (code, last)
+    again = [call for call in calls if "--last-failed" in call]
+    assert len(again) == bool(second)
+    assert all(call.startswith("tests/test_one.py -m serve ") for call in again)
+    assert [line for line in output if "second time" in line] == [
+        f"passed the second time: tests-alone::{number}" for number, each in enumerate(second) if each == "p"
+    ]
 
 
 @pytest.mark.parametrize(("options", "code"), [(["-x"], 5), (["--except-completed", "earlier"], 0)])

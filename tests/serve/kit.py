@@ -80,9 +80,18 @@ class Served:
                 if "engine request ended" in line:
                     yield file.name, json.loads(line)
 
+    def list_applications(self) -> dict[str, Any]:
+        """The applications as Ray's API has them. While Serve replaces replicas this API can answer 500."""
+
+        def ask() -> dict[str, Any] | None:
+            answer = self.dashboard.get("/api/serve/applications/")
+            return answer.json()["applications"] if answer.is_success else None
+
+        return processes.wait_until(ask, what="an answer of Ray's API", timeout=TIMEOUT)
+
     def list_replicas(self, application: str = "chat") -> list[dict[str, Any]]:
         """Replicas of the model in any state. An application that Serve builds has no deployments yet."""
-        deployments = self.dashboard.get("/api/serve/applications/").json()["applications"][application]["deployments"]
+        deployments = self.list_applications()[application]["deployments"]
         found = (deployment for name, deployment in deployments.items() if name.startswith("LLMServer"))
         return [replica for deployment in found for replica in deployment["replicas"]]
 

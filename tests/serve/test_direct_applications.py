@@ -75,8 +75,7 @@ def test_applications_are_upgraded_without_lost_requests(served: Served) -> None
         assert served.http.get(f"{root}/-/healthz").status_code == 200
         for each in streams:
             assert not each.done(), each.exception()
-        found = served.dashboard.get("/api/serve/applications/").json()["applications"]
-        is_running = all(application["status"] == "RUNNING" for application in found.values())
+        is_running = all(each["status"] == "RUNNING" for each in served.list_applications().values())
         return (is_running and len(now := list_ids()) == 3 and not before & now) or None
 
     before, config = list_ids(), copy.deepcopy(dict(served.config))

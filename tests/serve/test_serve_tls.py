@@ -88,7 +88,8 @@ def ray() -> Iterator[RayServe]:
         api = ServeApi(client)
         processes.wait_until(lambda: api.is_reachable() or None, what="Ray", timeout=START, needs=[head])
         api.deploy(config)
-        processes.wait_until(lambda: api.get_status().is_running or None, what="Serve", timeout=START, needs=[head])
+        is_running = lambda: ((status := api.get_status()) and status.is_running) or None  # noqa: E731
+        processes.wait_until(is_running, what="Serve", timeout=START, needs=[head])
         agent = command[command.index("--dashboard-agent-listen-port") + 1]
         yield RayServe(port, agent, service)
 

@@ -515,11 +515,14 @@ def list_replicas(up: Up, application: str) -> set[tuple[str, int]]:
 
 
 def list_applications(up: Up) -> dict[str, Any]:
-    """The applications as Serve's API describes them."""
+    """The applications as Serve's API describes them. While Serve replaces replicas this API can answer 500."""
     url, headers = f"{up.dashboard}/api/serve/applications/", bearer(up.state.token.read_text())
-    answer = httpx.get(url, headers=headers, trust_env=False, timeout=120).raise_for_status()
-    applications: dict[str, Any] = answer.json()["applications"]
-    return applications
+
+    def ask() -> dict[str, Any] | None:
+        answer = httpx.get(url, headers=headers, trust_env=False, timeout=120)
+        return answer.json()["applications"] if answer.is_success else None
+
+    return processes.wait_until(ask, what="an answer of Ray's API", timeout=120)
 
 
 def encode_tone(seconds: int, rate: int = 16000) -> bytes:

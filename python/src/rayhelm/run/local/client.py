@@ -47,8 +47,15 @@ class ServeApi:
     def deploy(self, config: Mapping[str, Any]) -> None:
         self.client.put("/api/serve/applications/", json=config).raise_for_status()
 
-    def get_status(self) -> ServeStatus:
-        body = self.client.get("/api/serve/applications/").raise_for_status().json()
+    def get_status(self) -> ServeStatus | None:
+        """None if Ray's API has no answer now: while Serve starts and stops replicas it can answer 500."""
+        try:
+            answer = self.client.get("/api/serve/applications/")
+        except httpx.TransportError:
+            return None
+        if answer.is_server_error:
+            return None
+        body = answer.raise_for_status().json()
         applications = body["applications"]
         deployments = [d for application in applications.values() for d in application["deployments"].values()]
         running = sum(replica["state"] == "RUNNING" for d in deployments for replica in d["replicas"])

@@ -181,7 +181,7 @@ def _deploy_applications(start: _Start, ray: _RayProcesses) -> None:
         _wait(lambda: state.fork_socket.exists() or None, "vLLM's modules", START_TIMEOUT, ray)
     report_progress("Serve's configuration")
     _deploy(ray, start.config)
-    _wait(lambda: _check_status(ray.api.get_status(), state, report_progress), "the applications", DEPLOY_TIMEOUT, ray)
+    _wait(lambda: _is_running(ray.api.get_status(), state, report_progress), "the applications", DEPLOY_TIMEOUT, ray)
 
 
 def _start_ray(start: _Start, share_imports: bool) -> _RayProcesses:
@@ -226,7 +226,9 @@ def _wait(ready: Callable[[], bool | None], what: str, timeout: float, ray: _Ray
     processes.wait_until(ready, what=what, timeout=timeout, needs=needs)
 
 
-def _check_status(status: ServeStatus, state: EndpointState, report_progress: ProgressReporter) -> bool | None:
+def _is_running(status: ServeStatus | None, state: EndpointState, report_progress: ProgressReporter) -> bool | None:
+    if status is None:
+        return None
     if status.failed:
         log = _find_newest(state.keep_logs(), "worker-*.err")
         text = f"application `{status.failed}` failed to start:\n{status.messages[status.failed].strip()}"
