@@ -1,6 +1,7 @@
 """What `rayhelm diff` says about an edit of a fleet file."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from rayhelm.check.diff.access import list_access_changes
+from rayhelm.check.diff.advice import advise_fleet
 from rayhelm.check.diff.compare import compare_sides
 from rayhelm.check.diff.immutable import list_refused_changes
 from rayhelm.check.diff.page import format_markdown
@@ -15,6 +17,7 @@ from rayhelm.check.diff.read_fleet import build_side
 from rayhelm.check.diff.report import DiffReport, ModelReport, ReleaseReport
 from rayhelm.check.diff.requests import describe_requests, estimate_seconds, load_measured_failures
 from rayhelm.check.diff.side import Side
+from rayhelm.check.diff.waves import GpuChange, Limit, order_waves
 from rayhelm.deploy.render.files import render_loaded_fleet
 from shared.fleets import load
 
@@ -34,6 +37,10 @@ models:
 tenants:
   apps: {models: [chat, embed], requestsPerMinute: 60}
 """
+
+GPU = "nvidia.com/gpu"
+POOL: Limit = ("pool", "main", "a", GPU)
+QUOTA: Limit = ("namespace", "main", "models", GPU)
 
 
 def side(text: str, label: str = "fleet.yaml") -> Side:
@@ -133,10 +140,49 @@ def test_diff_counts_gpus_of_both_clusters_of_an_upgrade() -> None:
     assert "no-room" not in report.dangers
 
 
-def test_diff_advises_an_order_of_merges_when_upgrades_fit_one_by_one() -> None:
+def test_diff_orders_upgrades_that_fit_one_by_one() -> None:
     report = diff(("nodes: 4, ", "nodes: 3, nodeSelector: {zone: a}, "))
     assert "no-room" in report.dangers
-    assert any("Merge one service at a time" in text for text in report.advice)
+    assert [(wave.releases, wave.missing) for wave in report.waves] == [(("chat",), ()), (("embed",), ())]
+    assert "| 2 | embed | enough |" in format_markdown(report)
+    assert report.advice[-1].startswith("merge in the order of upgrades")
+
+
+def test_diff_frees_gpus_before_it_takes_them() -> None:
+    report = diff(
+        ("  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}\n", ""),
+        (
+            "models:\n",
+            "models:\n  rank: {source: BAAI/bge-reranker-v2-m3, unpinnedReason: only rendered, task: rerank}\n",
+        ),
+        (", embed", ", rank"),
+        before=FLEET.replace("nodes: 4", "nodes: 2").replace("max: 2", "max: 1"),
+    )
+    assert [wave.releases for wave in report.waves] == [("embed",), ("rank",)]
+
+
+def change(release: str, before: int, meanwhile: int, after: int, pool: str = "a") -> GpuChange:
+    counts = (Counter({("main", pool, GPU): count}) for count in (before, meanwhile, after))
+    return GpuChange("main", "models", release, *counts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limits", "waves"),
+    [
+        ([change("x", 2, 4, 2), change("y", 1, 2, 1)], {POOL: 6}, [("y", "x")]),
+        ([change("x", 2, 4, 2), change("y", 1, 2, 1)], {POOL: 5}, [("y",), ("x",)]),
+        ([change("x", 2, 4, 2), change("y", 1, 2, 1), change("idle", 2, 2, 2)], {POOL: 7}, [("y",), ("x",)]),
+        ([change("x", 4, 6, 2), change("y", 1, 4, 3)], {POOL: 7}, [("x",), ("y",)]),
+        ([change("x", 2, 4, 2), change("y", 2, 4, 2, pool="b")], {POOL: 4}, [("x", "y")]),
+        ([change("x", 2, 4, 2), change("y", 2, 4, 2, pool="b")], {QUOTA: 6}, [("x",), ("y",)]),
+    ],
+)
+def test_waves_fit_pools_and_quotas(
+    changes: list[GpuChange], limits: dict[Limit, int], waves: list[tuple[str, ...]]
+) -> None:
+    found = order_waves(changes, limits)
+    assert [wave.releases for wave in found] == waves
+    assert not any(wave.missing for wave in found)
 
 
 def test_diff_reports_models_and_times_of_the_plan() -> None:
@@ -315,3 +361,11 @@ def test_time_is_unknown_without_a_plan() -> None:
     seconds, basis = estimate_seconds("new cluster", [ModelReport(model="chat", change="loaded")], {}, 60)
     assert seconds is None
     assert "fleet file" in basis
+
+
+def test_waves_name_what_is_missing_when_changes_fit_in_no_order() -> None:
+    fits, last = order_waves([change("x", 2, 4, 2), change("y", 1, 2, 1), change("z", 1, 4, 2)], {POOL: 5})
+    assert (fits.releases, last.releases) == (("y",), ("x", "z"))
+    assert last.missing == ("1 nvidia.com/gpu in pool a",)
+    (said,) = advise_fleet([], [], [last])
+    assert said.startswith("x, z fit in no order: add 1 nvidia.com/gpu in pool a")

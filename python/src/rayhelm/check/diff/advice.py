@@ -1,9 +1,8 @@
 """What to do instead of a change that is dangerous."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from rayhelm.check.diff.gpus import GpuCount
-from rayhelm.check.diff.report import GpuNeed, QuotaNeed, ReleaseReport
+from rayhelm.check.diff.report import GpuNeed, QuotaNeed, ReleaseReport, UpgradeWave
 
 __all__ = ["QUEUE_LABEL", "advise_fleet", "advise_release"]
 
@@ -56,44 +55,26 @@ def advise_release(report: ReleaseReport, strategy: str, *, is_queued: bool = Fa
         yield "objects are pruned while the old cluster still serves: prune after the switch (Argo CD: PruneLast=true)"
 
 
-def advise_fleet(
-    reports: Sequence[ReleaseReport],
-    gpus: Sequence[GpuNeed],
-    quotas: Sequence[QuotaNeed],
-    surges: Mapping[str, GpuCount],
-) -> tuple[tuple[str, ...], bool]:
-    """Return advice for the whole change, and whether GPUs or a quota are short."""
-    short = [need for need in gpus if need.capacity is not None and need.meanwhile > need.capacity]
-    over = [need for need in quotas if need.meanwhile > need.limit]
-    found: list[str] = []
-    for need in short:
-        assert need.capacity is not None
-        found += _advise_pool(need, surges)
-    for quota in over:
-        found.append(
-            f"namespace {quota.namespace}: {quota.meanwhile} {quota.resource} are needed meanwhile and the quota is"
-            f" {quota.limit}: pods stay Pending. Merge one service at a time, or raise `quota.gpus` of the tenant first"
+def advise_fleet(gpus: Sequence[GpuNeed], quotas: Sequence[QuotaNeed], waves: Sequence[UpgradeWave]) -> Iterator[str]:
+    """Yield what to do about a whole change that the free GPUs do not allow at once."""
+    for need in gpus:
+        if need.is_short:
+            yield (
+                f"pool {need.pool}: {need.meanwhile} {need.resource} are needed meanwhile and the pool has"
+                f" {need.capacity}: pods of a new cluster stay Pending, and the old one continues to serve"
+            )
+    for quota in quotas:
+        if quota.is_short:
+            yield (
+                f"namespace {quota.namespace}: {quota.meanwhile} {quota.resource} are needed meanwhile and the quota is"
+                f" {quota.limit}: pods stay Pending"
+            )
+    missing = [each for wave in waves for each in wave.missing]
+    if len(waves) > 1:
+        yield "merge in the order of upgrades, each wave when the services of the one before are Ready"
+    if missing:
+        yield (
+            f"{', '.join(waves[-1].releases)} fit in no order: add {' and '.join(missing)} (`quota.gpus` of the tenant"
+            f" for a namespace); or set upgrade.strategy to {INCREMENTAL}, which needs a part of them at a time"
+            " (KubeRay 1.7.0 and a Gateway API controller); or None, and recreate the service in a maintenance window"
         )
-    removed = [each.release for each in reports if each.effect == "uninstall"]
-    added = [each.release for each in reports if each.effect in ("install", "new cluster")]
-    if short and removed and added:
-        found.append(f"merge the removal of {', '.join(removed)} first: its GPUs are then free for {', '.join(added)}")
-    return tuple(dict.fromkeys(found)), bool(short or over)
-
-
-def _advise_pool(need: GpuNeed, surges: Mapping[str, GpuCount]) -> Iterator[str]:
-    assert need.capacity is not None
-    key = (need.cluster, need.pool, need.resource)
-    extra = {name: count[key] for name, count in surges.items() if count[key]}
-    missing = need.meanwhile - need.capacity
-    text = f"pool {need.pool}: {need.meanwhile} {need.resource} are needed meanwhile and the pool has {need.capacity}"
-    alone = [name for name, count in extra.items() if need.before + count <= need.capacity]
-    if len(extra) > 1 and len(alone) == len(extra):
-        order = ", then ".join(sorted(extra, key=lambda name: extra[name]))
-        yield f"{text}. Merge one service at a time, for example: {order}"
-        return
-    yield (
-        f"{text}: pods of the new cluster stay Pending, and the old one continues to serve. Add {missing} GPUs to the"
-        f" pool; or set upgrade.strategy to {INCREMENTAL}, which needs a part of them at a time (KubeRay 1.7.0 and a"
-        " Gateway API controller); or None, and recreate the service in a maintenance window"
-    )

@@ -14,6 +14,7 @@ from rayhelm.check.diff.measured import explain_measurements
 from rayhelm.check.diff.report import Danger, DiffReport, ModelReport, ReleaseEffect, ReleaseReport
 from rayhelm.check.diff.requests import describe_requests, estimate_seconds
 from rayhelm.check.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
+from rayhelm.check.diff.waves import GpuChange, list_limits, order_waves
 from rayhelm.check.forecast.differences import list_changes
 from rayhelm.check.forecast.serve_config import ServeChange, compare_serve_configs, list_replicas, parse_serve_config
 from rayhelm.check.forecast.service import Forecast, LiveService, Surroundings, forecast_service, install
@@ -46,8 +47,8 @@ class _Totals:
         default_factory=lambda: {name: Counter() for name in ("before", "meanwhile", "after")}
     )
     by_namespace: dict[tuple[str, str], GpuCount] = field(default_factory=lambda: defaultdict(Counter))
-    surges: dict[str, GpuCount] = field(default_factory=dict)
-    """Additional GPUs of each RayService while it is upgraded."""
+    changes: list[GpuChange] = field(default_factory=list)
+    """Of all RayServices, also of those that stay as they are."""
 
 
 def compare_sides(old: Side, new: Side) -> DiffReport:
@@ -62,7 +63,9 @@ def compare_sides(old: Side, new: Side) -> DiffReport:
     changed = tuple(each for each in reports if each.effect != "nothing")
     gpus = tuple(list_gpu_needs(totals.gpus, new, old))
     quotas = tuple(list_quota_needs(totals.by_namespace, new))
-    advice, is_short = advise_fleet(changed, gpus, quotas, totals.surges)
+    is_short = any(each.is_short for each in gpus) or any(each.is_short for each in quotas)
+    waves = order_waves(totals.changes, list_limits(gpus, quotas)) if is_short else ()
+    advice = tuple(advise_fleet(gpus, quotas, waves))
     dangers = {danger for each in changed for danger in each.dangers} | ({"no-room"} if is_short else set())
     return DiffReport(
         old=old.label,
@@ -71,6 +74,7 @@ def compare_sides(old: Side, new: Side) -> DiffReport:
         unchanged=len(reports) - len(changed),
         gpus=gpus,
         quotas=quotas,
+        waves=waves,
         price_before=old.rendered.plan.price_per_hour if old.rendered else None,
         price_after=new.rendered.plan.price_per_hour if new.rendered else None,
         dangers=tuple(sorted(dangers)),
@@ -372,10 +376,10 @@ def _describe_gateway(release: SideRelease, effect: ReleaseEffect, first: list[O
 
 
 def _add(totals: _Totals, release: SideRelease, effect: ReleaseEffect, before: GpuCount, after: GpuCount) -> None:
-    meanwhile = sum_meanwhile(effect, before, after)
+    meanwhile, later = sum_meanwhile(effect, before, after), sum_after(effect, before, after)
     totals.gpus["before"] += before
     totals.gpus["meanwhile"] += meanwhile
-    totals.gpus["after"] += sum_after(effect, before, after)
+    totals.gpus["after"] += later
     totals.by_namespace[release.cluster, release.namespace] += meanwhile
-    if surge := meanwhile - before:
-        totals.surges[release.name] = surge
+    place = (release.cluster, release.namespace, release.name)
+    totals.changes.append(GpuChange(*place, before, meanwhile, later))

@@ -70,6 +70,12 @@ def _build_tables(report: DiffReport) -> Iterator[ReportTable]:
             for each in report.gpus
         )
         yield ReportTable(("pool", "GPU resource", "before", "meanwhile", "after", "pool has"), 4, needs)
+    if report.waves:
+        waves = tuple(
+            (str(number), ", ".join(each.releases), f"missing: {', '.join(each.missing)}" if each.missing else "enough")
+            for number, each in enumerate(report.waves, start=1)
+        )
+        yield ReportTable(("order of upgrades", "services", "GPUs"), 0, waves)
     if report.quotas and report.releases:
         limits = tuple(
             (_name(each.namespace, each.cluster, report), each.resource, str(each.meanwhile), str(each.limit))

@@ -13,6 +13,7 @@ __all__ = [
     "QuotaNeed",
     "ReleaseEffect",
     "ReleaseReport",
+    "UpgradeWave",
 ]
 
 ReleaseEffect = Literal[
@@ -103,6 +104,10 @@ class GpuNeed(Closed):
     capacity: int | None = None
     """GPUs of the pool after the change; None if it is not known."""
 
+    @property
+    def is_short(self) -> bool:
+        return self.capacity is not None and self.meanwhile > self.capacity
+
 
 class QuotaNeed(Closed):
     """GPUs of a namespace at the planned load, against its ResourceQuota."""
@@ -112,6 +117,18 @@ class QuotaNeed(Closed):
     resource: str
     meanwhile: int
     limit: int
+
+    @property
+    def is_short(self) -> bool:
+        return self.meanwhile > self.limit
+
+
+class UpgradeWave(Closed):
+    """RayServices that can be changed at the same time, when the wave before is complete."""
+
+    releases: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    """GPUs that are missing for the first of them, with their pool or namespace; empty if there are enough."""
 
 
 class DiffReport(Closed):
@@ -124,6 +141,8 @@ class DiffReport(Closed):
     """Releases without any change; they are not listed."""
     gpus: tuple[GpuNeed, ...] = ()
     quotas: tuple[QuotaNeed, ...] = ()
+    waves: tuple[UpgradeWave, ...] = ()
+    """The order of changes that the free GPUs allow; empty if all fit at the same time."""
     price_before: float | None = None
     """USD per hour of all models with a known price."""
     price_after: float | None = None
