@@ -1,5 +1,6 @@
 """Every Secret that the installation refers to exists, has the key, and can be parsed. No value is ever printed."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,6 +136,7 @@ def _consequence(key: str) -> str:
 
 
 def _fix(namespace: str, name: str, key: str) -> str:
+    """A command to paste. Tenants choose the key: it must not end the command."""
     if key == "keys":
         return (
             f"kubectl create secret generic {name} -n {namespace} --from-file=keys"
@@ -146,7 +148,7 @@ def _fix(namespace: str, name: str, key: str) -> str:
             " --dry-run=client -o yaml | kubectl apply -f -"
         )
     return (
-        f"kubectl create secret generic {name} -n {namespace} --from-file={key}=FILE"
+        f"kubectl create secret generic {name} -n {namespace} --from-file={shlex.quote(key)}=FILE"
         " --dry-run=client -o yaml | kubectl apply -f -    # FILE without a line break at its end"
     )
 
