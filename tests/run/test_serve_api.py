@@ -31,7 +31,7 @@ def test_status_counts_replicas() -> None:
     assert (status.is_running, status.replicas, status.proxies) == (True, (1, 2), ("HEALTHY",))
 
 
-def test_an_answer_that_fails_is_no_status() -> None:
+def test_failed_answers_are_no_status() -> None:
     """Ray 2.60's API answered 500 while Serve replaced replicas; `rayhelm up` asks again."""
     assert ask(httpx.Response(500, text="Server got itself in trouble")).get_status() is None
     assert ask(httpx.ConnectError("refused")).get_status() is None
