@@ -10,12 +10,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from rayhelm.deploy.charts.helm import template
-from rayhelm.deploy.render.files import Rendered, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_fleet, render_plan
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import FleetError, UsageError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.labels import Labels
+from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.workers.kinds import name_pod_kinds
 from shared.fleets import load
 from testbed.nodes import cpu_nodes, pool_of, simulated, uniform, volumes
@@ -83,7 +84,7 @@ def rendered(fleet: str) -> Rendered:
 
 
 def of_text(text: str) -> Rendered:
-    return render_loaded_fleet(load(text))
+    return render_plan(plan_fleet(load(text)))
 
 
 def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:
@@ -94,18 +95,19 @@ def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:
         objects = template("ray-service", service, "models", select_changed(found.values[service]))
         (ray,) = [item for item in objects if item["kind"] == "RayService"]
         pools = {
-            name: kind.pool for kind, name in name_pod_kinds(found.plan.of_service(service), found.loaded.fleet).items()
+            name: kind.pool
+            for kind, name in name_pod_kinds(found.plan.of_service(service), found.plan.source.fleet).items()
         }
         for group in ray["spec"]["rayClusterConfig"]["workerGroupSpecs"]:
             yield pools[group["groupName"]], group["maxReplicas"] * group["numOfHosts"], group["template"]
 
 
-CLUSTERS = [(fleet, cluster) for fleet in FLEETS for cluster in rendered(fleet).loaded.fleet.clusters]
+CLUSTERS = [(fleet, cluster) for fleet in FLEETS for cluster in rendered(fleet).plan.declared.clusters]
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
 def test_worker_runs_only_on_nodes_of_the_planned_pool(fleet: str, cluster: str) -> None:
-    nodes = [*simulated(rendered(fleet).loaded, cluster), *cpu_nodes(1)]
+    nodes = [*simulated(rendered(fleet).plan.source, cluster), *cpu_nodes(1)]
     workers = list(groups(rendered(fleet), cluster))
     assert workers
     for pool, _, pod in workers:
@@ -114,7 +116,7 @@ def test_worker_runs_only_on_nodes_of_the_planned_pool(fleet: str, cluster: str)
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
 def test_all_workers_have_room_at_once(fleet: str, cluster: str) -> None:
-    nodes = simulated(rendered(fleet).loaded, cluster)
+    nodes = simulated(rendered(fleet).plan.source, cluster)
     left = {node["metadata"]["name"]: room(node) for node in nodes}
     for _, count, pod in groups(rendered(fleet), cluster):
         wanted = asked(pod)
@@ -126,7 +128,7 @@ def test_all_workers_have_room_at_once(fleet: str, cluster: str) -> None:
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
 def test_every_gpu_of_the_pools_is_there(fleet: str, cluster: str) -> None:
-    loaded = rendered(fleet).loaded
+    loaded = rendered(fleet).plan.source
     for name, pool in loaded.fleet.pools.items():
         nodes = [node for node in simulated(loaded, cluster) if pool_of(node) == name]
         offered = Counter[str]()
@@ -174,7 +176,7 @@ def test_hosts_of_one_name_in_two_pools_are_two_nodes() -> None:
 
 
 def test_host_name_of_fleet_overrides_node_name() -> None:
-    (node,) = [node for node in simulated(rendered("homelab").loaded) if pool_of(node) == "igpu"]
+    (node,) = [node for node in simulated(rendered("homelab").plan.source) if pool_of(node) == "igpu"]
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "mini"
 
 
@@ -203,7 +205,7 @@ def test_where_the_pool_says_nothing_a_pod_for_each_gpu_and_one_for_all_have_roo
             replicas: {gpus // split}
         """)
         ((_, count, pod),) = groups(found, "main")
-        (node,) = simulated(found.loaded)
+        (node,) = simulated(found.plan.source)
         assert count == gpus // split
         assert has_room(room(node), {name: quantity * count for name, quantity in asked(pod).items()})
 
@@ -211,7 +213,7 @@ def test_where_the_pool_says_nothing_a_pod_for_each_gpu_and_one_for_all_have_roo
 def test_shares_of_a_gpu_are_pods_of_whole_gpus() -> None:
     """`whisper` and `tts` share one GPU inside Ray: one pod, one whole GPU, one node that offers one."""
     (rtx,) = [(count, pod) for pool, count, pod in groups(rendered("homelab"), "main") if pool == "rtx"]
-    (node,) = [node for node in simulated(rendered("homelab").loaded) if pool_of(node) == "rtx"]
+    (node,) = [node for node in simulated(rendered("homelab").plan.source) if pool_of(node) == "rtx"]
     assert rtx[0] == asked(rtx[1])["nvidia.com/gpu"] == room(node)["nvidia.com/gpu"] == 1
 
 
@@ -228,7 +230,7 @@ def test_pool_s_tolerations_are_taints_that_its_pods_tolerate() -> None:
               - {{key: example.com/team, operator: Equal, value: search, effect: NoExecute}}
         models: {MODEL}
     """)
-    (node,) = simulated(found.loaded)
+    (node,) = simulated(found.plan.source)
     assert [(taint["key"], taint["value"], taint["effect"]) for taint in node["spec"]["taints"]] == [
         ("nvidia.com/gpu", "present", "NoSchedule"),
         ("example.com/ai", "", "NoSchedule"),
@@ -244,7 +246,7 @@ def test_pool_s_tolerations_are_taints_that_its_pods_tolerate() -> None:
 def test_spot_nodes_are_marked_as_the_chart_expects_it_of(provider: str) -> None:
     found = of_text(f"fleet: one\n{MAIN}\npools: {{l4: {{gpu: L4-24GB, nodes: 1, spot: {provider}}}}}\nmodels: {MODEL}")
     ((_, _, pod),) = groups(found, "main")
-    (spot,) = simulated(found.loaded)
+    (spot,) = simulated(found.plan.source)
     (lasting,) = simulated(load(f"fleet: one\npools: {{l4: {{gpu: L4-24GB, nodes: 1}}}}\nmodels: {MODEL}"))
     assert may_stand(pod, spot)
     assert not may_stand(pod, lasting)
@@ -261,21 +263,21 @@ def test_nodes_without_gpus_are_for_everything_else() -> None:
 
 
 def test_each_of_two_clusters_has_its_own_pools() -> None:
-    loaded = rendered("three-tiers").loaded
+    loaded = rendered("three-tiers").plan.source
     pools = {cluster: {pool_of(node) for node in simulated(loaded, cluster)} for cluster in ("main", "edge")}
     assert pools == {"main": {"dc", "workstations"}, "edge": {"edge-4090"}}
 
 
 def test_unknown_cluster_is_refused_with_known_ones() -> None:
     with pytest.raises(UsageError, match="no cluster `moon`; name one of: edge, main"):
-        simulated(rendered("three-tiers").loaded, "moon")
+        simulated(rendered("three-tiers").plan.source, "moon")
     with pytest.raises(UsageError, match="moon"):
-        volumes(rendered("three-tiers").loaded, "moon")
+        volumes(rendered("three-tiers").plan.source, "moon")
 
 
 def test_fleet_with_several_clusters_requires_a_cluster_name() -> None:
     with pytest.raises(UsageError, match="several clusters; name one of: edge, main"):
-        simulated(rendered("three-tiers").loaded)
+        simulated(rendered("three-tiers").plan.source)
 
 
 def test_pool_that_no_chart_can_use_is_refused_with_its_line() -> None:
@@ -307,7 +309,7 @@ def test_many_nodes_of_a_gpu_that_nothing_knows_are_refused() -> None:
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
 def test_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> None:
     found = rendered(fleet)
-    made = volumes(found.loaded, cluster)
+    made = volumes(found.plan.source, cluster)
     classes = {item["metadata"]["name"] for item in made if item["kind"] == "StorageClass"}
     there = [item["spec"] for item in made if item["kind"] == "PersistentVolume"]
     services = [service for service, planned in found.plan.services.items() if planned.cluster == cluster]

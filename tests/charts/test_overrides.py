@@ -56,7 +56,7 @@ def test_rule_that_an_override_breaks_has_its_line(fleet: Path, old: str, new: s
 def test_rule_about_a_planned_value_is_not_located_at_an_override_beside_it(fleet: Path) -> None:
     release = next(each for each in render_fleet(fleet).releases if each.chart == "ray-service")
     rendered = render_fleet(fleet)
-    loaded = rendered.loaded
+    loaded = rendered.plan.source
     problem = locate(Problem("wrong", "serve.applications.chat.models.chat"), release, rendered, ["chat"])
     assert problem.line == loaded.document.line(("models", "chat"))
     problem = locate(Problem("wrong", "serve.requestTimeoutSeconds"), release, rendered)

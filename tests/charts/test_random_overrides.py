@@ -13,9 +13,10 @@ from charts.kit import over
 from deploy.test_overrides import text
 from rayhelm.deploy.charts.helm import charts_dir
 from rayhelm.deploy.charts.rules import rules
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 PARTS = {"ray-service": "service", "gateway": "gateway", "platform": "cluster"}
@@ -53,7 +54,7 @@ def test_random_overrides_are_refused_or_fit_the_schema(chart: str) -> None:
     problems, refused = list[Problem](), 0
     for values in list_cases(chart):
         try:
-            rendered = render_loaded_fleet(load(text(**{PARTS[chart]: json.dumps(values)})))
+            rendered = render_plan(plan_fleet(load(text(**{PARTS[chart]: json.dumps(values)}))))
         except FleetError as error:
             refused += 1
             problems += error.problems

@@ -18,7 +18,8 @@ from rayhelm.check.diff.report import DiffReport, ModelReport, ReleaseReport
 from rayhelm.check.diff.requests import describe_requests, estimate_seconds, load_measured_failures
 from rayhelm.check.diff.side import Side
 from rayhelm.check.diff.waves import GpuChange, Limit, order_waves
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 FLEET = """\
@@ -44,7 +45,7 @@ QUOTA: Limit = ("namespace", "main", "models", GPU)
 
 
 def side(text: str, label: str = "fleet.yaml") -> Side:
-    return build_side(label, render_loaded_fleet(load(text)))
+    return build_side(label, render_plan(plan_fleet(load(text))))
 
 
 def diff(*edits: tuple[str, str], before: str = FLEET) -> DiffReport:

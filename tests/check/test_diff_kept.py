@@ -9,8 +9,9 @@ from rayhelm.check.diff.kept import list_kept_objects
 from rayhelm.check.diff.page import format_markdown
 from rayhelm.check.diff.read_fleet import build_side
 from rayhelm.check.diff.report import DiffReport, ReleaseReport
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.errors import FleetError
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 FLEET = """\
@@ -44,7 +45,7 @@ SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
 def compare(new: str) -> DiffReport:
-    old_side, new_side = (build_side("fleet.yaml", render_loaded_fleet(load(text))) for text in (FLEET, new))
+    old_side, new_side = (build_side("fleet.yaml", render_plan(plan_fleet(load(text)))) for text in (FLEET, new))
     return compare_sides(old_side, new_side)
 
 

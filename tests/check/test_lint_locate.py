@@ -40,7 +40,7 @@ def test_locate_finds_the_part_of_the_fleet(rendered: Rendered, chart: str, path
     problem = Problem("of llm and the pool halo", path)
     found = locate(problem, release(rendered, chart), rendered, names_in(path))
     assert found.path == path
-    assert found.line == rendered.loaded.document.line(tuple(located.split(".")))
+    assert found.line == rendered.plan.source.line(tuple(located.split(".")))
     assert locate(Problem("x"), release(rendered, chart), rendered, names_in(path)).path == located
 
 
@@ -58,7 +58,7 @@ def test_planned_value_has_the_line_of_the_key_that_changes_it(
 ) -> None:
     made = release(rendered, chart)
     assert Origins(chart, made.name, made.cluster, rendered.plan).find(key) == tuple(origin.split("."))
-    assert locate(Problem("x", key), made, rendered).line == rendered.loaded.document.line(tuple(origin.split(".")))
+    assert locate(Problem("x", key), made, rendered).line == rendered.plan.source.line(tuple(origin.split(".")))
 
 
 def test_split_key_leaves_a_message_without_key_alone() -> None:

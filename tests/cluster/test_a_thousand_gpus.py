@@ -44,7 +44,7 @@ def test_thousand_gpus_serve_one_model(
     rendered = render_fleet(file)
     values = {**select_changed(rendered.values["llama-405b"]), "kuberay": {"version": cluster.place.kuberay}}
     classes = priority_classes(rendered)
-    with cluster.machines([*simulated(rendered.loaded), *cpu_nodes(1), *volumes(rendered.loaded), *classes]):
+    with cluster.machines([*simulated(rendered.plan.source), *cpu_nodes(1), *volumes(rendered.plan.source), *classes]):
         helm.install("ray-service", "llama-405b", namespace, values)
         cluster.becomes_ready("llama-405b", namespace)
         workers = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})

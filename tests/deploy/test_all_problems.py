@@ -2,8 +2,9 @@
 
 import pytest
 
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.errors import FleetError
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 COUNT = 20
@@ -34,7 +35,7 @@ def build_fleet(keys: str, service: str) -> str:
 )
 def test_all_problems_of_a_stage_are_reported_by_line(keys: str, service: str, last: str) -> None:
     with pytest.raises(FleetError) as error:
-        render_loaded_fleet(load(build_fleet(keys, service)))
+        render_plan(plan_fleet(load(build_fleet(keys, service))))
     problems = error.value.problems
     assert len(problems) == COUNT
     lines = [problem.line or 0 for problem in problems]

@@ -14,7 +14,7 @@ FLEETS = sorted((Path(__file__).parents[2] / "values").glob("*/fleet.yaml"))
 @pytest.mark.parametrize("path", FLEETS, ids=lambda path: path.parent.name)
 def test_every_service_and_every_gateway_is_scraped_in_its_own_cluster(path: Path) -> None:
     fleet = render_fleet(path)
-    for cluster in fleet.loaded.fleet.clusters:
+    for cluster in fleet.plan.declared.clusters:
         here = [release for release in fleet.releases if release.cluster == cluster]
         found = metrics_of_plan(cluster, fleet.plan)
         services = {release.name: release.namespace for release in here if release.chart == "ray-service"}

@@ -7,7 +7,7 @@ import pytest
 
 from rayhelm.check.lint.fleet import lint_fleet
 from rayhelm.deploy.compose.worker_groups import get_gpu_resource
-from rayhelm.deploy.render.files import Rendered, build_files, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, build_files, render_fleet, render_plan
 from rayhelm.deploy.render.releases import Release
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.deploy.values.gateway.tenants import GatewayTenant
@@ -15,6 +15,7 @@ from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.deploy.values.tenant.quota import PodQuota
 from rayhelm.errors import FleetError
 from rayhelm.fleet.tenants import Tenant as Declared
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 VALUES = Path(__file__).parents[2] / "values"
@@ -34,7 +35,7 @@ tenants:
 
 
 def render_text(text: str) -> Rendered:
-    return render_loaded_fleet(load(text))
+    return render_plan(plan_fleet(load(text)))
 
 
 def release(rendered: Rendered, file: str) -> Release:

@@ -7,12 +7,13 @@ import pytest
 from deploy.test_fleet_remotes import render_gateways
 from rayhelm.cli.tenant_table import forwarded_names, joined_names
 from rayhelm.deploy.charts.helm import template
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.render.plan_page import plan_page
 from rayhelm.deploy.render.releases import Release
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.planner.plan import Plan
+from rayhelm.planner.planner import plan_fleet
 from rayhelm.run.rehearsal.external import remove_external
 from rayhelm.run.rehearsal.without_gpus import StandInSet
 from shared.fleets import load, plan
@@ -67,7 +68,7 @@ ALSO_IN_ASIA = (
 
 
 def page(text: str) -> str:
-    rendered = render_loaded_fleet(load(text))
+    rendered = render_plan(plan_fleet(load(text)))
     return plan_page(rendered.plan, rendered.tenants, {})
 
 

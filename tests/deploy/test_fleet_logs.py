@@ -2,8 +2,9 @@
 
 import pytest
 
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.values.ray_service import RayServiceValues
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 from shared.small_fleet import SMALL, the_problem
 
@@ -20,7 +21,7 @@ tenants: {owner: {models: [chat]}}
 def service(cluster: str) -> RayServiceValues:
     (found,) = [
         release.values
-        for release in render_loaded_fleet(load(FLEET % cluster)).releases
+        for release in render_plan(plan_fleet(load(FLEET % cluster))).releases
         if isinstance(release.values, RayServiceValues)
     ]
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.deploy.charts.helm import charts_dir
-from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.render.files import build_files, render_plan
 from rayhelm.deploy.render.fleet_map import draw_fleet_map
 from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.planner import plan_fleet
@@ -75,6 +75,6 @@ def test_map_escapes_names() -> None:
 
 
 def test_plan_page_shows_the_map() -> None:
-    files = build_files(render_loaded_fleet(load(THOUSAND + "tenants: {a: {models: [chat]}}\n" + CLUSTER)))
+    files = build_files(render_plan(plan_fleet(load(THOUSAND + "tenants: {a: {models: [chat]}}\n" + CLUSTER))))
     assert "(map.svg)" in files["plan.md"]
     assert "map.svg" in files

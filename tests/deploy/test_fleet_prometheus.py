@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_plan
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 from shared.small_fleet import SMALL, the_problem
 
@@ -20,7 +21,7 @@ URL = "http://prometheus.metrics:9090"
 
 
 def of(cluster: str) -> Rendered:
-    return render_loaded_fleet(load(FLEET % cluster))
+    return render_plan(plan_fleet(load(FLEET % cluster)))
 
 
 def values(rendered: Rendered) -> dict[str, Any]:

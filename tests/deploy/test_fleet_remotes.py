@@ -8,11 +8,12 @@ import yaml
 
 from rayhelm.deploy.compose.gateway import build_gateways
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.render.plan_page import plan_page
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.errors import FleetError
 from rayhelm.fleet.document import parse_document
+from rayhelm.planner.planner import plan_fleet
 from shared.apply_fix import apply_fix
 from shared.fleets import load, plan
 from shared.small_fleet import problems, the_problem
@@ -139,7 +140,7 @@ def test_plan_gives_the_reason_of_unknown_figures_of_the_way() -> None:
 
 
 def page(text: str) -> str:
-    rendered = render_loaded_fleet(load(text))
+    rendered = render_plan(plan_fleet(load(text)))
     return plan_page(rendered.plan, rendered.tenants, {})
 
 

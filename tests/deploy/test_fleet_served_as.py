@@ -9,11 +9,12 @@ from rayhelm.cli.tenant_table import build_tenant_table, joined_names
 from rayhelm.cli.up import up_services
 from rayhelm.deploy.compose.gateway import build_gateways
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.render.plan_page import plan_page
 from rayhelm.deploy.values.gateway import GatewayValues
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load, plan
 from shared.small_fleet import problems, read, the_problem
 
@@ -238,7 +239,7 @@ def test_plan_lists_the_models_of_a_served_name() -> None:
 
 
 def test_plan_lists_pinned_versions_of_tenants() -> None:
-    rendered = render_loaded_fleet(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
+    rendered = render_plan(plan_fleet(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT)))
     assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants, {})
     shown = StringIO()
     Console(width=200, file=shown).print(build_tenant_table(rendered.plan))
@@ -279,7 +280,7 @@ def test_services_serve_the_name_that_clients_send() -> None:
 
 
 def test_up_skips_models_served_as_one_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
-    rendered = render_loaded_fleet(load(BASE + PLACE + NEXT))
+    rendered = render_plan(plan_fleet(load(BASE + PLACE + NEXT)))
     assert up_services(rendered, None) == ["chat"]
     assert "chat-next: left out: it serves chat" in capsys.readouterr().err
     assert up_services(rendered, "chat-next") == ["chat-next"]

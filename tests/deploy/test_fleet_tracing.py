@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_plan
 from rayhelm.errors import FleetError
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 from shared.small_fleet import SMALL, the_problem
 
@@ -22,7 +23,7 @@ URL = "http://otel-collector.observability:4317"
 
 
 def of(cluster: str) -> Rendered:
-    return render_loaded_fleet(load(FLEET % cluster))
+    return render_plan(plan_fleet(load(FLEET % cluster)))
 
 
 def values(cluster: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from rayhelm.deploy.markdown import escape_markdown
-from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.render.files import build_files, render_plan
+from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load
 
 HOSTILE = "fine: <img src=x> | [click](https://evil.example) \x1b[2J\u202e\n\n# Approved\n<!-- "
@@ -39,7 +40,7 @@ def test_reasons_of_a_fleet_file_are_escaped_in_pages(page: str) -> None:
         services: {{chat: {{values: {{networkPolicy: {{enabled: false, reason: {REASON}}}}}}}}}
         tenants: {{a: {{models: [chat]}}, b: {{models: [chat]}}}}
     """)
-    text = build_files(render_loaded_fleet(fleet))[page]
+    text = build_files(render_plan(plan_fleet(fleet)))[page]
     assert "# Approved" in text
     assert "\n# Approved" not in text
     assert not {"\x1b", "\u202e"} & set(text)

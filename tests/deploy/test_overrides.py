@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from rayhelm.deploy.compose.planned_values import load_planned_values
-from rayhelm.deploy.render.files import Rendered, build_files, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, build_files, render_fleet, render_plan
 from rayhelm.deploy.values.argocd import ArgocdValues
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.deploy.values.gateway import GatewayValues
@@ -65,7 +65,7 @@ tenants:
 
 
 def render(**values: str) -> Rendered:
-    return render_loaded_fleet(load(text(**values)))
+    return render_plan(plan_fleet(load(text(**values))))
 
 
 def refuse(**values: str) -> Problem:
@@ -73,7 +73,7 @@ def refuse(**values: str) -> Problem:
     with pytest.raises(FleetError) as caught:
         render(**values)
     (problem,) = caught.value.problems
-    check_fixes(text(**values), [problem], lambda fixed: render_loaded_fleet(load(fixed)))
+    check_fixes(text(**values), [problem], lambda fixed: render_plan(plan_fleet(load(fixed))))
     return problem
 
 
@@ -153,7 +153,7 @@ def test_plan_lists_each_override() -> None:
         ("services.chat", "ray-service", "head.minAvailable", 0),
         ("services.chat", "ray-service", "head.tolerations", []),
     ]
-    page = build_files(render_loaded_fleet(loaded))["plan.md"]
+    page = build_files(render_plan(plan_fleet(loaded)))["plan.md"]
     assert '| pools.gpu | ray-service | workerGroups.*.shmSize | "16Gi" |' in page
 
 
@@ -249,11 +249,11 @@ OUTSIDE = "{networkPolicy: {allowedClients: {outside-the-cluster: %s}}}"
 def test_override_of_the_tls_of_a_gateway_is_refused(values: str, key: str, fix: str) -> None:
     fleet = text().replace("      values: {}\n", f"      {TLS}\n      values: {values}\n", 1)
     with pytest.raises(FleetError) as caught:
-        render_loaded_fleet(load(fleet))
+        render_plan(plan_fleet(load(fleet)))
     (problem,) = caught.value.problems
     assert problem.message.endswith(f"Use `clusters.main.gateway.{key}` of the fleet file")
     assert fix in str(problem.fix)
-    check_fixes(fleet, [problem], lambda fixed: render_loaded_fleet(load(fixed)))
+    check_fixes(fleet, [problem], lambda fixed: render_plan(plan_fleet(load(fixed))))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_override_of_the_tls_of_a_gateway_is_refused(values: str, key: str, fix:
 def test_override_that_no_tls_decides_is_accepted(tls: bool, values: str, expected: tuple[str, bool]) -> None:
     lines = f"      {TLS}\n" if tls else ""
     fleet = text().replace("      values: {}\n", f"{lines}      values: {values}\n", 1)
-    (gateway,) = (each.values for each in render_loaded_fleet(load(fleet)).releases if each.chart == "gateway")
+    (gateway,) = (each.values for each in render_plan(plan_fleet(load(fleet))).releases if each.chart == "gateway")
     assert isinstance(gateway, GatewayValues)
     cidrs = {cidr for client in gateway.network_policy.allowed_clients.values() for cidr in client.cidrs}
     assert (gateway.service.type, "10.0.0.0/8" in cidrs) == expected

@@ -67,8 +67,8 @@ def find_problems(text: str) -> Sequence[Problem]:
     try:
         loaded = parse_fleet(parse_document(text, "fleet.yaml"))
         plan = plan_fleet(loaded)
-        preview_problems(plan, loaded)
-        list_warnings(plan, loaded.document.locate)
+        preview_problems(plan)
+        list_warnings(plan)
         find_open_images(plan)
         find_open_gateways(plan)
     except FleetError as error:

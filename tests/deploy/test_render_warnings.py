@@ -99,7 +99,7 @@ def test_plan_as_json_has_what_is_open(
 
 def test_warnings_are_one_table_and_one_text_for_each_gateway() -> None:
     loaded = load(FLEET)
-    assert len(list_warnings(plan_fleet(loaded), loaded.document.locate)) == 2
+    assert len(list_warnings(plan_fleet(loaded))) == 2
 
 
 SLOW = FLEET.replace("whole: {gpu: L4-24GB, nodes: 1", "whole: {gpu: L4-24GB, nodes: 1, nodeStart: 25m").replace(

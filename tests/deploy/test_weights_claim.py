@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.render.warnings import find_assumed_storage, find_single_node_claims, list_warnings
 from rayhelm.planner.planner import plan_fleet
 from shared.apply_fix import apply_fix
@@ -70,7 +70,7 @@ def test_read_write_once_is_warned_of_when_several_nodes_read_a_claim() -> None:
     (problem,) = map(locate, find_single_node_claims(plan(text)))
     assert problem.path == "clusters.main"
     assert "pods on several nodes read the weights of `chat`" in problem.message
-    assert str(problem) in list_warnings(plan(text), locate)
+    assert str(problem) in list_warnings(plan(text))
     fixed = load(str(apply_fix(load(text).document, problem.fix)))
     assert fixed.fleet.clusters["main"].weights.access_mode == "ReadWriteMany"
     assert fixed.fleet.clusters["main"].weights.read_speed
@@ -87,5 +87,5 @@ def test_services_share_a_claim_that_both_name(tmp_path: Path) -> None:
     text = fleet(TWO_NODES, more=f"services: {{chat: {shared}, other: {shared}}}").replace(
         "models: {chat:", f"models: {{other: {{{QWEN}}}, chat:"
     )
-    rendered = render_loaded_fleet(load(text))
+    rendered = render_plan(plan_fleet(load(text)))
     assert [values.weights.claim.existing_claim for values in rendered.values.values()] == ["models", "models"]

@@ -7,7 +7,7 @@ from rayhelm.check.lint.preview import preview_problems
 from rayhelm.deploy.compose.ray_service import build_ray_service_values
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import ModelPlan
-from shared.fleets import load, plan
+from shared.fleets import plan
 from shared.small_fleet import problems
 
 TWO_CLUSTERS = """\
@@ -93,7 +93,7 @@ def test_problem_of_a_model_with_pools_is_reported_once() -> None:
 
 def test_unpinned_model_with_pools_is_reported_once() -> None:
     text = fleet("pools: [a, b]", CIDRS)
-    found = [problem.path for problem in preview_problems(plan(text), load(text))]
+    found = [problem.path for problem in preview_problems(plan(text))]
     assert found == ["models.chat"]
 
 

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
-from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.render.files import build_files, render_plan
 from rayhelm.errors import Fix, FleetError
 from rayhelm.facts import load_catalog
 from rayhelm.facts.gpu import GpuKind
 from rayhelm.fleet.own_gpus import OwnGpu, build_gpu
+from rayhelm.planner.planner import plan_fleet
 from shared.apply_fix import check_fixes
 from shared.fleets import load, plan
 
@@ -42,7 +43,7 @@ def test_described_gpu_has_the_figures_of_its_data_sheet() -> None:
 
 def test_described_gpu_is_planned_and_rendered() -> None:
     loaded = load(fleet(FULL, price="0.3 USD/h"))
-    rendered = render_loaded_fleet(loaded)
+    rendered = render_plan(plan_fleet(loaded))
     model = rendered.plan.models["chat"]
     assert (model.gpu, model.gpus, model.price_per_hour) == ("own", 1, 0.3)
     assert any("the usable memory of own was not measured" in text for text in rendered.plan.warnings)

@@ -51,7 +51,7 @@ def test_git_has_every_secret_that_pods_of_the_guide_read(objects: list[Object])
 
 
 def test_secret_without_the_entry_of_the_pods_is_refused_with_a_line(rendered: Rendered, tmp_path: Path) -> None:
-    text = Path(rendered.loaded.document.file).read_text()
+    text = Path(rendered.plan.source.file).read_text()
     path = tmp_path / "fleet.yaml"
     path.write_text(text.replace("keys: {keys: {key: ai/gateway", "keys: {hashes: {key: ai/gateway"))
     (problem,) = check_fleet(path, ask_ray=False).problems

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rayhelm.deploy.charts.helm import charts_dir
-from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.render.files import build_files, render_plan
 from rayhelm.deploy.values.argocd import ArgocdValues
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.ray_service import RayServiceValues
@@ -17,6 +17,7 @@ from rayhelm.errors import FleetError
 from rayhelm.facts.versions import get_kuberay_namespace, versions
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.load import parse_fleet
+from rayhelm.planner.planner import plan_fleet
 from shared.command import run
 
 FLEETS = charts_dir().parent / "values"
@@ -31,7 +32,7 @@ def fleet_of(name: str, gitops: Values | None) -> Values:
 
 def render(fleet: Values) -> dict[str, str]:
     loaded = parse_fleet(parse_document(yaml.safe_dump(fleet, sort_keys=False), "fleet.yaml"))
-    return build_files(render_loaded_fleet(loaded))
+    return build_files(render_plan(plan_fleet(loaded)))
 
 
 def argocd_values(fleet: Values) -> ArgocdValues:
@@ -62,7 +63,7 @@ def test_operators_of_a_fleet_have_the_version_of_its_cluster() -> None:
 def test_releases_allow_the_namespace_in_which_argocd_installs_kuberay(namespace: str) -> None:
     fleet = fleet_of("multi-node", GITOPS)
     fleet["clusters"]["main"] |= {"kuberayOperator": {"namespace": namespace}} if namespace else {}
-    rendered = render_loaded_fleet(parse_fleet(parse_document(yaml.safe_dump(fleet), "fleet.yaml")))
+    rendered = render_plan(plan_fleet(parse_fleet(parse_document(yaml.safe_dump(fleet), "fleet.yaml"))))
     assert rendered.argocd
     wanted = namespace or get_kuberay_namespace()
     assert rendered.argocd.operators["kuberay"].namespace == wanted

@@ -127,7 +127,7 @@ def test_drift_reads_every_kind_that_the_fleet_renders(world: World) -> None:
 def test_simulated_nodes_of_every_reference_fleet_are_its_pools(file: Path) -> None:
     rendered = render_fleet(file)
     for cluster in rendered.plan.declared.clusters:
-        nodes = simulated(rendered.loaded, cluster)
+        nodes = simulated(rendered.plan.source, cluster)
         for node in nodes:
             node.setdefault("status", {})["conditions"] = [{"type": "Ready", "status": "True"}]
         facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes}})), rendered, cluster)
@@ -138,7 +138,7 @@ def test_simulated_nodes_of_every_reference_fleet_are_its_pools(file: Path) -> N
 
 def test_node_without_the_rdma_resource_of_its_pool_is_found() -> None:
     rendered = render_fleet(charts_dir().parent / "values/multi-node/fleet.yaml")
-    nodes = simulated(rendered.loaded, "main")
+    nodes = simulated(rendered.plan.source, "main")
     for node in nodes:
         node.setdefault("status", {})["conditions"] = [{"type": "Ready", "status": "True"}]
     nodes[0]["status"]["allocatable"].pop("rdma/hca_shared_devices_a")

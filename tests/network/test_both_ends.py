@@ -8,9 +8,10 @@ from network.kit.compare import find_allowed, find_differences
 from network.kit.releases import render_one, render_release
 from network.kit.world import Pod, World, world_of
 from rayhelm.deploy.charts.helm import charts_dir
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.load import parse_fleet
+from rayhelm.planner.planner import plan_fleet
 
 FLEET = charts_dir().parent / "values/two-workstations/fleet.yaml"
 """Its one tenant, `lab`, owns the service."""
@@ -20,7 +21,7 @@ def edited(old: str, new: str) -> World:
     """The fleet after an edit of its file."""
     text = Path(FLEET).read_text()
     assert old in text
-    rendered = render_loaded_fleet(parse_fleet(parse_document(text.replace(old, new), str(FLEET))))
+    rendered = render_plan(plan_fleet(parse_fleet(parse_document(text.replace(old, new), str(FLEET)))))
     return world_of(pair for release in rendered.releases for pair in render_release(release))
 
 

@@ -90,7 +90,7 @@ KINDS = {
 
 def list_all(fleet: str) -> list[tuple[str, Alternative]]:
     loaded = load(fleet)
-    found = list_alternatives(loaded, plan_fleet(loaded))
+    found = list_alternatives(plan_fleet(loaded))
     return [(name, each) for name, shapes in found.items() for each in shapes]
 
 

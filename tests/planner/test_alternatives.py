@@ -5,7 +5,7 @@ from math import ceil
 
 import pytest
 
-from rayhelm.deploy.render.files import build_files, render_loaded_fleet
+from rayhelm.deploy.render.files import build_files, render_plan
 from rayhelm.deploy.render.shapes_chart import draw_shapes
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.alternatives import list_alternatives
@@ -56,7 +56,7 @@ models:
 
 def find(fleet: str, model: str, kind: str) -> list[Alternative]:
     loaded = load(fleet)
-    return [each for each in list_alternatives(loaded, plan_fleet(loaded)).get(model, []) if each.kind == kind]
+    return [each for each in list_alternatives(plan_fleet(loaded)).get(model, []) if each.kind == kind]
 
 
 def test_models_of_one_service_share_as_many_gpus_as_the_plan_with_that_service() -> None:
@@ -75,7 +75,7 @@ def test_saving_of_shared_gpus_is_divided_by_what_each_model_gives_up() -> None:
     now = plan_fleet(loaded).models
     shapes = {
         name: (now[name].price_per_hour or 0.0, each)
-        for name, shapes in list_alternatives(loaded, plan_fleet(loaded)).items()
+        for name, shapes in list_alternatives(plan_fleet(loaded)).items()
         for each in shapes
         if each.what == "service: chat"
     }
@@ -192,7 +192,7 @@ def test_pipeline_over_more_hosts_saves_nothing_if_a_lost_host_must_not_matter(t
 def test_chart_has_each_shape_with_its_axes_and_needs_nothing_from_elsewhere() -> None:
     loaded = load(SMALL)
     planned = plan_fleet(loaded)
-    found = list_alternatives(loaded, planned)
+    found = list_alternatives(planned)
     text = draw_shapes(planned, found)
     assert text == draw_shapes(planned, found)
     texts = [each.text for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
@@ -219,8 +219,8 @@ def test_chart_of_models_without_another_shape_says_so() -> None:
 
 def test_plan_page_has_the_shapes_only_if_the_fleet_asks_for_them() -> None:
     fleet = SMALL + "tenants: {a: {models: [one, two]}}\n"
-    plain = build_files(render_loaded_fleet(load(fleet)))
-    files = build_files(render_loaded_fleet(load(fleet + "review: {alternatives: true}\n")))
+    plain = build_files(render_plan(plan_fleet(load(fleet))))
+    files = build_files(render_plan(plan_fleet(load(fleet + "review: {alternatives: true}\n"))))
     assert "shapes.svg" not in plain
     assert "Other shapes" not in plain["plan.md"]
     assert "![Price against latency of other shapes of each model](shapes.svg)" in files["plan.md"]

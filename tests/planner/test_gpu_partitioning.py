@@ -2,10 +2,11 @@
 
 import pytest
 
-from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_plan
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.planner import plan_fleet
 from shared.apply_fix import check_fixes
 from shared.fleets import load, plan
 
@@ -32,7 +33,7 @@ def of(
 ) -> Rendered:
     usual = {"source: Qwen/Qwen2.5-7B-Instruct, context: 8192": chat, "source: Qwen/Qwen3-0.6B, context: 4096": small}
     both = [said if "source" in said else f"{model}, {said}".removesuffix(", ") for model, said in usual.items()]
-    return render_loaded_fleet(load(FLEET % (gpu, nodes, per_node, sharing, *both)))
+    return render_plan(plan_fleet(load(FLEET % (gpu, nodes, per_node, sharing, *both))))
 
 
 def models(rendered: Rendered) -> tuple[ModelPlan, ModelPlan]:
@@ -160,13 +161,12 @@ def test_pinned_utilization_within_the_time_slice_is_kept() -> None:
 
 
 def test_models_of_one_service_share_a_whole_gpu() -> None:
-    rendered = render_loaded_fleet(
-        load(
-            "fleet: f\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
-            "models:\n  a: {source: Qwen/Qwen3-0.6B, context: 4096, service: s}\n"
-            "  b: {source: Qwen/Qwen3-Embedding-0.6B, context: 4096, service: s, task: embed}\n"
-        )
+    loaded = load(
+        "fleet: f\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
+        "models:\n  a: {source: Qwen/Qwen3-0.6B, context: 4096, service: s}\n"
+        "  b: {source: Qwen/Qwen3-Embedding-0.6B, context: 4096, service: s, task: embed}\n"
     )
+    rendered = render_plan(plan_fleet(loaded))
     assert rendered.plan.pools["p"].gpu_resources == {"nvidia.com/gpu": 1}
     assert all(model.gpu == "L4-24GB" and model.gpu_fraction < 1 for model in rendered.plan.models.values())
 
@@ -215,7 +215,7 @@ def test_sharing_of_different_hosts_is_refused() -> None:
     text = FLEET % ("X", 1, 1, "{shares: 2}", SMALL, SMALL)
     text = text.replace("gpu: X, nodes: 1, gpusPerNode: 1", "hosts: [{gpu: L4-24GB}, {gpu: T4-16GB}]")
     with pytest.raises(FleetError) as caught:
-        render_loaded_fleet(load(text))
+        render_plan(plan_fleet(load(text)))
     assert "with `hosts`" in caught.value.problems[0].message
 
 
@@ -228,7 +228,7 @@ def test_replica_over_several_parts_is_refused() -> None:
 
 
 def platform(text: str) -> PlatformValues:
-    (release,) = [one for one in render_loaded_fleet(load(text)).releases if one.chart == "platform"]
+    (release,) = [one for one in render_plan(plan_fleet(load(text))).releases if one.chart == "platform"]
     assert isinstance(release.values, PlatformValues)
     return release.values
 
@@ -286,7 +286,7 @@ def test_services_use_the_priority_classes_of_the_platform() -> None:
 
 
 def test_pods_have_the_runtime_class_of_their_pool() -> None:
-    rendered = render_loaded_fleet(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
+    rendered = render_plan(plan_fleet(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", ""))))
     assert rendered.values["a"].worker_groups["p"].runtime_class_name == "nvidia"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rayhelm.deploy.compose.worker_groups import get_gpu_resource
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.deploy.values.tenant import TenantValues
 from rayhelm.errors import FleetError
@@ -34,7 +34,7 @@ SLICED = "gpu: L4-24GB, nodes: 1, gpuResource: nvidia.com/gpu, sharing: {shares:
     ids=["i915", "mig-single", "time-slices"],
 )
 def test_pods_and_quotas_have_the_resource_of_the_pool(pool: str, offered: dict[str, int]) -> None:
-    rendered = render_loaded_fleet(load(FLEET % pool))
+    rendered = render_plan(plan_fleet(load(FLEET % pool)))
     (resource,) = offered
     assert rendered.plan.pools["p"].gpu_resources == offered
     (group,) = rendered.values["a"].worker_groups.values()
@@ -51,7 +51,7 @@ def test_parts_keep_their_memory_under_another_resource() -> None:
 @pytest.mark.parametrize("pool", [SINGLE, SLICED])
 def test_nodes_that_are_divided_already_are_not_configured(pool: str) -> None:
     (platform,) = [
-        release for release in render_loaded_fleet(load(FLEET % pool)).releases if release.chart == "platform"
+        release for release in render_plan(plan_fleet(load(FLEET % pool))).releases if release.chart == "platform"
     ]
     assert isinstance(platform.values, PlatformValues)
     assert not platform.values.nvidia.enabled

@@ -3,7 +3,7 @@
 import pytest
 
 from rayhelm.deploy.compose.tenant import build_tenant_values
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
@@ -32,7 +32,7 @@ def plan(text: str) -> Plan:
 
 
 def values(text: str) -> RayServiceValues:
-    return render_loaded_fleet(load(text)).values["one"]
+    return render_plan(plan_fleet(load(text))).values["one"]
 
 
 def test_ingress_runs_on_a_worker_without_gpus_when_a_model_scales_to_zero() -> None:
@@ -90,7 +90,7 @@ def test_nodes_and_number_of_the_ingress_workers_can_be_overridden() -> None:
 def test_nodes_of_a_pool_cannot_be_overridden() -> None:
     text = fleet({"a": CHAT % "{min: 0, max: 4}"}, values="{workerGroups: {gpu: {nodeSelector: {pool: cpu}}}}")
     with pytest.raises(FleetError, match=r"pools\.gpu\.nodeSelector"):
-        render_loaded_fleet(load(text))
+        render_plan(plan_fleet(load(text)))
 
 
 def test_own_application_alone_cannot_scale_to_zero() -> None:
@@ -121,7 +121,7 @@ def test_pods_of_the_ingress_are_in_the_quota_of_the_tenant() -> None:
     models = dict.fromkeys("abc", CHAT % "{min: 0, max: 4}")
     text = fleet(models) + "tenants: {t: {gpus: 12, models: [a, b, c]}}\n"
     text = text.replace("services: {one: {", "services: {one: {tenant: t, ")
-    rendered = render_loaded_fleet(load(text))
+    rendered = render_plan(plan_fleet(load(text)))
     tenants = build_tenant_values(rendered.plan, rendered.values, {})
     (tenant,) = tenants.values()
     workers = sum(group.max_replicas for group in rendered.values["one"].worker_groups.values())

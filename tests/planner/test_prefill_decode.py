@@ -183,7 +183,7 @@ models: {{chat: {{source: {LLAMA}, context: 16384, slo: {{ttft: 2s, tpot: 40ms}}
   traffic: {{requestsPerSecond: 5, inputTokens: 3000, outputTokens: 300}}, parallelism: {{tensor: 2}}}}}}
 """
     loaded = load(text)
-    found = list_alternatives(loaded, plan_fleet(loaded))["chat"]
+    found = list_alternatives(plan_fleet(loaded))["chat"]
     (role,) = [each for each in found if each.kind == "prefill/decode"]
     assert "prefillDecode: true" in role.what
     assert "compared with no measurement" in role.note
@@ -202,7 +202,7 @@ models: {{chat: {{source: {LLAMA}, context: 16384, slo: {{ttft: 2s, tpot: 40ms}}
   traffic: {{requestsPerSecond: 5, inputTokens: 3000, outputTokens: 300}}, parallelism: {{tensor: 2}}{model}}}}}
 """
     loaded = load(text)
-    found = list_alternatives(loaded, plan_fleet(loaded))["chat"]
+    found = list_alternatives(plan_fleet(loaded))["chat"]
     assert "prefill/decode" not in [each.kind for each in found]
 
 

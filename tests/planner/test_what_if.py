@@ -60,7 +60,7 @@ def change(text: str, fleet: str = FLEET) -> Plan:
 
 def alternatives(fleet: str = FLEET) -> dict[str, list[Alternative]]:
     loaded = load(fleet)
-    return list_alternatives(loaded, plan_fleet(loaded))
+    return list_alternatives(plan_fleet(loaded))
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from policies.kit.cases import namespace
 from rayhelm.check.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
 from rayhelm.check.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.deploy.charts.helm import charts_dir, template
-from rayhelm.deploy.render.files import Rendered, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_fleet, render_plan
 from rayhelm.deploy.render.releases import Release
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.fleet.load import load_fleet
+from rayhelm.planner.planner import plan_fleet
 
 Object = dict[str, Any]
 
@@ -34,7 +35,7 @@ def objects(release: Release) -> list[Object]:
 
 
 def clusters() -> list[Any]:
-    return [(name, cluster) for name in FOLDERS for cluster in fleet(name).loaded.fleet.clusters]
+    return [(name, cluster) for name in FOLDERS for cluster in fleet(name).plan.declared.clusters]
 
 
 @cache
@@ -95,7 +96,7 @@ def test_model_without_a_commit_and_without_a_reason_is_refused() -> None:
     loaded = load_fleet(charts_dir().parent / "values/single-gpu/fleet.yaml")
     for model in loaded.fleet.models.values():
         model.__dict__["unpinned_reason"] = None
-    rendered = render_loaded_fleet(loaded)
+    rendered = render_plan(plan_fleet(loaded))
     found = tuple(item for one in rendered.releases for item in objects(one))
     assert {violation.rule for violation in violations(found, list(read_policies(found)))} == {"model-revision"}
 

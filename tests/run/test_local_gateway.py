@@ -10,9 +10,10 @@ import pytest
 
 from rayhelm import processes
 from rayhelm.cli.up_gateway import render_gateway, select_models
-from rayhelm.deploy.render.files import render_loaded_fleet
+from rayhelm.deploy.render.files import render_plan
 from rayhelm.deploy.values.gateway.models import Model
 from rayhelm.errors import FleetError, MissingError
+from rayhelm.planner.planner import plan_fleet
 from rayhelm.run.local import gateway as gateways
 from rayhelm.run.local import serve as serving
 from rayhelm.run.local.config import list_prefixes
@@ -126,7 +127,7 @@ models:
 
 
 def test_application_without_paths_is_left_out_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    rendered = render_loaded_fleet(load(OWN % ""))
+    rendered = render_plan(plan_fleet(load(OWN % "")))
     assert list(select_models(rendered, {"chat": "/chat", "ocr": "/ocr"})) == ["chat"]
     assert "ocr: not reachable through the gateway" in capsys.readouterr().err
     with pytest.raises(FleetError, match="--no-gateway"):
@@ -134,7 +135,7 @@ def test_application_without_paths_is_left_out_with_a_warning(capsys: pytest.Cap
 
 
 def test_custom_applications_are_reachable_through_the_gateway() -> None:
-    rendered = render_loaded_fleet(load(OWN % ", paths: {/v1/ocr: POST}"))
+    rendered = render_plan(plan_fleet(load(OWN % ", paths: {/v1/ocr: POST}")))
     config = {
         "applications": [
             {

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_plan
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.ray_service.image import RayImage
 from rayhelm.deploy.values.ray_service.resources import build_resources
+from rayhelm.planner.planner import plan_fleet
 from rayhelm.run.rehearsal.change import EDIT_VARIABLE, ServiceEdit, classify_edit, mirror_edits, plan_steps
 from rayhelm.run.rehearsal.external import remove_external
 from rayhelm.run.rehearsal.without_gpus import StandInSet, build_stand_ins
@@ -42,7 +43,7 @@ def wider(service: str) -> str:
 
 
 def rendered(text: str = FLEET) -> Rendered:
-    return render_loaded_fleet(load(text))
+    return render_plan(plan_fleet(load(text)))
 
 
 def stand_ins(text: str = FLEET) -> StandInSet:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from rayhelm.deploy.charts.helm import charts_dir
-from rayhelm.deploy.render.files import Rendered, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_plan
 from rayhelm.fleet.load import load_fleet
 from rayhelm.live.cluster.kinds import EVENTS, PODS, RAY_CLUSTERS, RENDERED, Kind
 from rayhelm.live.cluster.reader import ClusterReader
@@ -19,6 +19,7 @@ from rayhelm.live.doctor.access import list_kinds
 from rayhelm.live.doctor.facts import Facts
 from rayhelm.live.doctor.finding import DoctorReport
 from rayhelm.live.doctor.run import run_checks
+from rayhelm.planner.planner import plan_fleet
 from shared.doctor_recording import read_recording
 from shared.plant import Change, Plant
 
@@ -132,7 +133,7 @@ def fleet() -> Rendered:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "fleet.yaml")
         file.write_text(yaml.safe_dump(document))
-        return render_loaded_fleet(load_fleet(file))
+        return render_plan(plan_fleet(load_fleet(file)))
 
 
 @cache

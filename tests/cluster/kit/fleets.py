@@ -41,7 +41,7 @@ class Fleet:
 
     def machines(self) -> list[Object]:
         """Its nodes, two more for heads and downloads, volumes for its weights, and the classes that its pods name."""
-        loaded = self.rendered.loaded
+        loaded = self.rendered.plan.source
         classes = priority_classes(self.rendered, self.cluster)
         return [*simulated(loaded, self.cluster), *cpu_nodes(2), *volumes(loaded, self.cluster), *classes]
 
@@ -62,5 +62,5 @@ def fleet_clusters() -> list[Fleet]:
     """Every reference fleet, once for each of its clusters."""
     files = sorted(VALUES.glob("*/fleet.yaml"))
     return [
-        Fleet(file.parent.name, cluster) for file in files for cluster in rendered_fleet(file).loaded.fleet.clusters
+        Fleet(file.parent.name, cluster) for file in files for cluster in rendered_fleet(file).plan.declared.clusters
     ]

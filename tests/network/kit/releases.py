@@ -36,7 +36,7 @@ def rendered(fleet: str) -> Rendered:
 FLEETS = [
     Fleet(path.parent.name, cluster)
     for path in sorted(VALUES.glob("*/fleet.yaml"))
-    for cluster in rendered(path.parent.name).loaded.fleet.clusters
+    for cluster in rendered(path.parent.name).plan.declared.clusters
 ]
 
 

@@ -16,7 +16,7 @@ from rayhelm.cli.overrides_table import build_overrides_table
 from rayhelm.cli.tenant_table import build_tenant_table, forwarded_names, joined_names
 from rayhelm.deploy.render.warnings import find_open_gateways, find_open_images, list_warnings
 from rayhelm.fleet.find_file import find_fleet_file
-from rayhelm.fleet.load import LoadedFleet, load_fleet
+from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 
@@ -89,14 +89,14 @@ def plan_command(
 
         print_comparison(loaded, what_if, format)
         return
-    plan, locate = plan_fleet(loaded), loaded.document.locate
-    found = _list_alternatives(loaded, plan) if alternatives else {}
-    problems = preview_problems(plan, loaded)
+    plan = plan_fleet(loaded)
+    found = _list_alternatives(plan) if alternatives else {}
+    problems = preview_problems(plan)
     if format is Format.json:
         previewed: dict[str, object] = {
             "problems": [problem.as_dict() for problem in problems],
             "images_without_digest": [image.as_dict() for image in find_open_images(plan)],
-            "gateways_without_host": [locate(problem).as_dict() for problem in find_open_gateways(plan)],
+            "gateways_without_host": [plan.source.locate(problem).as_dict() for problem in find_open_gateways(plan)],
         }
         if alternatives:
             previewed["alternatives"] = {
@@ -118,16 +118,16 @@ def plan_command(
         out.print(build_overrides_table(plan))
     if reasons:
         _print_reasons(plan)
-    for text in (*(plan.warnings if reasons else plan.all_warnings), *list_warnings(plan, locate)):
+    for text in (*(plan.warnings if reasons else plan.all_warnings), *list_warnings(plan)):
         _print_warning(text)
     for problem in problems:
         _print_warning(f"`rayhelm render` or `rayhelm lint` will refuse this: {problem}")
 
 
-def _list_alternatives(loaded: LoadedFleet, plan: Plan) -> "dict[str, list[Alternative]]":
+def _list_alternatives(plan: Plan) -> "dict[str, list[Alternative]]":
     from rayhelm.planner.alternatives import list_alternatives
 
-    return list_alternatives(loaded, plan)
+    return list_alternatives(plan)
 
 
 def build_plan_table(plan: Plan) -> Table:

@@ -41,7 +41,7 @@ def render_command(
     path = find_fleet_file(fleet)
     folder = output or path.parent
     rendered = render_fleet(path)
-    misplaced = [rendered.loaded.document.locate(each) for each in find_repository_problems(rendered.plan, folder)]
+    misplaced = [rendered.plan.source.locate(each) for each in find_repository_problems(rendered.plan, folder)]
     if misplaced and not output:
         raise FleetError(misplaced)
     files = build_files(rendered)
@@ -54,7 +54,7 @@ def render_command(
     problems = list(_stale(difference, folder, command)) if check else []
     if not check:
         write(folder, files, difference)
-    left_open = list_warnings(rendered.plan, rendered.loaded.document.locate)
+    left_open = list_warnings(rendered.plan)
     unpriced = list_models_without_price(rendered.plan)
     found = (*rendered.plan.all_warnings, *unpriced, *map(str, misplaced))
     warnings = [*found, *(() if check else (*left_open, *_warnings(difference, folder)))]

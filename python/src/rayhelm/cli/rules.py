@@ -29,7 +29,8 @@ def rules_command(
     keeps a list of the files; a later run removes those that it no longer writes, unless they were edited.
     """
     rendered = render_fleet(find_fleet_file(fleet))
-    files = build_rule_files(rendered)
+    with rendered.plan.source.joined():
+        files = build_rule_files(rendered)
     done = write_folder(output, files, MANIFEST, "rayhelm rules FLEET -o FOLDER")
     warnings = [*list_models_without_price(rendered.plan), *describe_kept(done)]
     if format is Format.json:

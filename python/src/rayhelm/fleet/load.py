@@ -1,5 +1,7 @@
 """From a file to a checked Fleet; every problem with file, line, cause and fix, all of them at once."""
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from pydantic import ValidationError
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.fleet_folder import find_outside_reason
+from rayhelm.fleet import yaml_nodes
 from rayhelm.fleet.base import short
 from rayhelm.fleet.canary_load import share_load
 from rayhelm.fleet.checks import check
@@ -21,7 +24,7 @@ __all__ = ["LoadedFleet", "build_outside_problem", "load_fleet", "parse_fleet"]
 
 @dataclass(frozen=True)
 class LoadedFleet:
-    """A fleet and the document it was read from, for errors that are found later."""
+    """A fleet and the document it was read from, for errors that are found later, and for the same fleet changed."""
 
     fleet: Fleet
     document: Document
@@ -29,9 +32,35 @@ class LoadedFleet:
     """Measurements of the file that the key `measurements` names."""
 
     @property
+    def file(self) -> str:
+        return self.document.file
+
+    @property
     def folder(self) -> Path:
         """Folder of the fleet file, below which the files that it names are."""
-        return Path(self.document.file).parent
+        return Path(self.file).parent
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """Keys and values of the file, as they are written."""
+        data: Mapping[str, Any] = self.document.data
+        return data
+
+    def with_data(self, data: Mapping[str, Any]) -> "LoadedFleet":
+        """Return the fleet with other data; its problems have the lines of this one. Raises FleetError."""
+        return replace(parse_fleet(replace(self.document, data=data)), measured=self.measured)
+
+    def locate(self, problem: Problem) -> Problem:
+        """Add file and line to a problem of `problem_at`; any other stays as it is."""
+        return self.document.locate(problem)
+
+    def line(self, path: yaml_nodes.Path) -> int | None:
+        """Return the line of the nearest key at or above a path."""
+        return self.document.line(path)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Add file and line to the problems of a FleetError of the block: each once, sorted by line."""
+        return self.document.joined()
 
 
 def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:

@@ -5,14 +5,10 @@ A change is a merge patch (RFC 7396): maps are merged, other values replace, and
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from math import inf
 from typing import Any
 
 from rayhelm.errors import Fix, FleetError
-from rayhelm.facts import Catalog
-from rayhelm.fleet.document import Document
-from rayhelm.fleet.load import LoadedFleet, parse_fleet
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.blocked_shares import leave_out_blocked_shares
 from rayhelm.planner.placement.candidates import Candidate
@@ -41,43 +37,33 @@ def apply_change(data: Any, change: Any) -> Any:
     return merged
 
 
-def plan_with(loaded: LoadedFleet, change: Change, facts: Catalog | None = None) -> Plan:
-    """Plan the fleet with a change. Raises FleetError if it has no plan."""
-    document = Document(loaded.document.file, apply_change(loaded.document.data, change), loaded.document.lines)
-    return plan_fleet(replace(parse_fleet(document), measured=loaded.measured), facts)
+def plan_with(plan: Plan, change: Change) -> Plan:
+    """Plan the fleet of a plan with a change. Raises FleetError if it has no plan."""
+    return plan_fleet(plan.source.with_data(apply_change(plan.source.data, change)), plan.facts)
 
 
-def confirm(
-    loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, found: Iterable[Alternative]
-) -> list[Alternative]:
+def confirm(plan: Plan, model: str, found: Iterable[Alternative]) -> list[Alternative]:
     """Return the alternatives that the plan of the changed fleet agrees with: in the price of the model, and in the
     saving. Others would take GPUs that the plan then gives to another model, make another model dearer, or break a rule
     of the fleet. A limit of a tenant that is too low becomes part of the change. All of a large fleet are returned as
     they are."""
-    if len(loaded.fleet.models) > _MOST_CONFIRMED:
+    if len(plan.source.fleet.models) > _MOST_CONFIRMED:
         return list(found)
-    return [done for each in found if (done := _confirm(loaded, facts, plan, model, each))]
+    return [done for each in found if (done := _confirm(plan, model, each))]
 
 
-def _confirm(loaded: LoadedFleet, facts: Catalog, plan: Plan, model: str, each: Alternative) -> Alternative | None:
+def _confirm(plan: Plan, model: str, each: Alternative) -> Alternative | None:
     if each.price_per_hour is None:
         return each
     try:
-        changed = plan_with(loaded, each.change, facts)
+        changed = plan_with(plan, each.change)
     except FleetError as error:
         limits = _find_limits(error)
         if not limits or limits.items() <= each.change.get("tenants", {}).items():
             return None
         needed = ", ".join(f"`tenants.{tenant}.gpus: {keys['gpus']}`" for tenant, keys in limits.items())
-        return _confirm(
-            loaded,
-            facts,
-            plan,
-            model,
-            _add_note(
-                each.model_copy(update={"change": apply_change(each.change, {"tenants": limits})}), f"needs {needed}"
-            ),
-        )
+        allowed = each.model_copy(update={"change": apply_change(each.change, {"tenants": limits})})
+        return _confirm(plan, model, _add_note(allowed, f"needs {needed}"))
     used, planned = leave_out_blocked_shares(plan), leave_out_blocked_shares(changed)
     if not _has_stated_price(used, planned, model, each) or not _has_stated_saving(used, planned, model, each):
         return None

@@ -81,7 +81,7 @@ def _list_spot(now: ModelPlan, plan: Plan, inventories: Mapping[str, PoolInvento
 
 def _write_spot(now: ModelPlan, floor: int, cheapest: str, price: float, plan: Plan) -> dict[str, Any]:
     """Return the change of the fleet file: the second model, and a spot pool if none with this GPU is in the fleet."""
-    pool, count = plan.resolved.written["pools"][now.pool], now.replicas - floor
+    pool, count = plan.source.data["pools"][now.pool], now.replicas - floor
     each = now.gpus / now.replicas / now.nodes_per_replica
     added: dict[str, Any] = {}
     if not cheapest:
@@ -102,7 +102,7 @@ def _write_parts(
 ) -> dict[str, Any]:
     """Return the model with its first part, and a second model with the other one. `loads`: part of the load of each,
     0 to 1."""
-    written = plan.resolved.written["models"][now.model]
+    written = plan.source.data["models"][now.model]
     (pool, count, split), (other, rest, second) = parts
     cleared = dict.fromkeys(written.get("parallelism") or {})
     first = {"pool": pool, "replicas": count, "parallelism": cleared | split, **share_load(written, loads[0])}
@@ -138,7 +138,7 @@ def _list_two_pools(
     one, other = (each.split.inventory.name for each in (first, rest))
     assert model_spec.declared.traffic
     part = first.replicas * (first.capacity.carried or 0.0) / model_spec.declared.traffic.peak_rate
-    written = plan.resolved.written["models"][now.model]
+    written = plan.source.data["models"][now.model]
     parts = tuple((each.split.inventory.name, each.replicas, pin_split(written, each)) for each in (first, rest))
     slower = max((first, rest), key=lambda each: each.capacity.tpot_s or each.capacity.ttft_s or 0.0)
     yield Alternative(

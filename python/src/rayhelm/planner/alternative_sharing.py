@@ -167,7 +167,7 @@ def _write_sharing(
     keys = sharing.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     if sharing.layout:
         keys.pop("isolation")
-    name, written = inventory.name, plan.resolved.written["pools"][inventory.name]
+    name, written = inventory.name, plan.source.data["pools"][inventory.name]
     if all(each in placed for each, model in plan.models.items() if model.pool == name):
         return name, {"pools": {name: {"sharing": keys}}, "models": {each: {"pool": name} for each in placed}}
     nodes = ceil(gpus / (inventory.pool.gpus_per_node or 1))

@@ -13,7 +13,6 @@ from rayhelm.facts.gpu import GpuKind
 from rayhelm.facts.model import Checkpoint
 from rayhelm.facts.tensors import count_weights
 from rayhelm.fleet.check_prefill_decode import SERVED_TASKS
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import Parallelism
 from rayhelm.fleet.pools import Pool
 from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
@@ -38,11 +37,10 @@ _DATA_SIZES = (2, 4, 8, 16)
 _NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gptq|w8a8|w4a16|int8|int4|nvfp4|bf16)$")
 
 
-def list_alternatives(loaded: LoadedFleet, plan: Plan, facts: Catalog | None = None) -> dict[str, list[Alternative]]:
+def list_alternatives(planned: Plan) -> dict[str, list[Alternative]]:
     """Return the alternatives of each model with a known price, the largest saving first."""
-    facts, planned = loaded.fleet.extend_catalog(facts), plan
-    plan = leave_out_blocked_shares(plan)
-    inventories = build_inventories(loaded.fleet, loaded.measured, facts)
+    plan, facts, source = leave_out_blocked_shares(planned), planned.facts, planned.source
+    inventories = build_inventories(source.fleet, source.measured, facts)
     found: dict[str, list[Alternative]] = {}
     specs = plan.resolved.models
     model_specs = {each.name: each for each in specs if not each.declared.pools}
@@ -53,7 +51,7 @@ def list_alternatives(loaded: LoadedFleet, plan: Plan, facts: Catalog | None = N
             continue
         search = _Search(model_spec, now, plan, inventories, facts)
         every = [*search.list_all(), *shared.get(model_spec.name, ())]
-        listed = sorted(confirm(loaded, facts, planned, model_spec.name, every), key=_get_order)
+        listed = sorted(confirm(planned, model_spec.name, every), key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
@@ -72,7 +70,7 @@ class _Search:
         inventories: Mapping[str, PoolInventory],
         facts: Catalog,
     ) -> None:
-        self._written: Mapping[str, Any] = plan.resolved.written["models"][model_spec.name]
+        self._written: Mapping[str, Any] = plan.source.data["models"][model_spec.name]
         """The model in the fleet file."""
         self._pools = frozenset(plan.declared.pools)
         self._spec, self._now, self._plan, self._facts = model_spec, now, plan, facts

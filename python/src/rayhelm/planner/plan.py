@@ -10,6 +10,7 @@ from rayhelm.facts import Catalog
 from rayhelm.facts.closed import Closed, Unchecked
 from rayhelm.facts.tasks import DataPath, Task
 from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.autoscaling import AutoscalingPlan
 from rayhelm.planner.override_plan import OverridePlan
 from rayhelm.planner.pool_use import NodeGroup, PoolUse
@@ -359,6 +360,11 @@ class Plan(Closed):
     def declared(self) -> Fleet:
         """What the fleet file states and the plan does not decide: labels, hosts, annotations, images."""
         return self.resolved.fleet
+
+    @property
+    def source(self) -> LoadedFleet:
+        """What was read: it adds lines to problems, and can be planned again with a change."""
+        return self.resolved.source
 
     @property
     def facts(self) -> Catalog:

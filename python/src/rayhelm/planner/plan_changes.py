@@ -3,28 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rayhelm.errors import collect
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 
-__all__ = ["describe_shape", "list_measured_changes", "list_network_changes"]
+__all__ = ["describe_shape", "list_network_changes", "list_shape_changes", "plan_measured"]
 
 
-def list_measured_changes(
-    loaded: LoadedFleet, before: FleetMeasurements | None, after: FleetMeasurements | None
-) -> Iterator[str]:
-    """Yield the models that are placed, split or scaled otherwise with the measurements `after`.
+def plan_measured(plan: Plan, measured: FleetMeasurements | None) -> Plan:
+    """Plan the same fleet with other measurements. Raises FleetError if it has no plan with them."""
+    return plan_fleet(replace(plan.source, measured=measured))
 
-    Raises FleetError if the fleet has no plan with them."""
-    second = plan_fleet(replace(loaded, measured=after))
-    first, problems = collect(lambda: plan_fleet(replace(loaded, measured=before)))
-    if not first:
-        yield f"without these measurements the fleet has no plan ({problems[0].message})"
-        return
-    for name, model in second.models.items():
-        old, new = describe_shape(first.models[name]), describe_shape(model)
+
+def list_shape_changes(before: Plan, after: Plan) -> Iterator[str]:
+    """Yield the models of a fleet that are placed, split or scaled otherwise."""
+    for name, model in after.models.items():
+        old, new = describe_shape(before.models[name]), describe_shape(model)
         if old != new:
             yield f"model `{name}`: {old} becomes {new}"
 

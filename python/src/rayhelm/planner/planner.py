@@ -53,7 +53,7 @@ class _Outcome:
 
 def plan_fleet(loaded: LoadedFleet, facts: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems, each with its line."""
-    with loaded.document.joined():
+    with loaded.joined():
         return _plan(loaded, loaded.fleet.extend_catalog(facts))
 
 
@@ -80,7 +80,7 @@ def _limit_gpus(resolved: Resolved, too_large: Mapping[str, float]) -> Resolved:
 def _place(resolved: Resolved) -> _Outcome:
     """Return the first placement that keeps the rules of the fleet, else the last one. Raises FleetError if there is
     none."""
-    inventories = build_inventories(resolved.fleet, resolved.measured, resolved.facts)
+    inventories = build_inventories(resolved.fleet, resolved.source.measured, resolved.facts)
     outcomes = (
         _check(choices, inventories, resolved)
         for choices in list_placements(resolved.models, inventories, resolved.fleet, resolved.facts)
@@ -109,7 +109,7 @@ def _check(choices: Mapping[str, Choice], inventories: Mapping[str, PoolInventor
 
 def _build_plan(choices: Mapping[str, Choice], inventories: Mapping[str, PoolInventory], resolved: Resolved) -> Plan:
     """Build the plan of a placement whose GPUs are allocated."""
-    fleet, facts, measured = resolved.fleet, resolved.facts, resolved.measured
+    fleet, facts, measured = resolved.fleet, resolved.facts, resolved.source.measured
     plans = {
         name: build_model_plan(
             choice,

@@ -1,10 +1,9 @@
 """What a fleet file names, looked up once: the catalog, the shapes of its models, its measurements."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from rayhelm.errors import Diagnostics, Fix, Problem, each_problem
 from rayhelm.facts import Catalog
@@ -15,7 +14,6 @@ from rayhelm.facts.tasks import get_task
 from rayhelm.facts.versions import versions
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
-from rayhelm.fleet.measurements import FleetMeasurements
 from rayhelm.fleet.models import ModelSpec
 from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.divide_models import divide_models
@@ -44,11 +42,8 @@ class Resolved:
     models: tuple[ResolvedModelSpec, ...] = field(compare=False)
     facts: Catalog = field(compare=False, repr=False)
     """The catalog with the GPUs of the fleet."""
-    measured: FleetMeasurements | None = None
-    file: str = field(default="", compare=False)
-    """The fleet file, for tables and the headers of files."""
-    written: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The fleet as its file has it, for programs that plan it in the cluster."""
+    source: LoadedFleet = field(compare=False, repr=False)
+    """What was read, for the lines of problems and for plans of the same fleet with a change."""
 
     @cached_property
     def checkpoints(self) -> dict[str, Checkpoint]:
@@ -82,8 +77,7 @@ def resolve(loaded: LoadedFleet, facts: Catalog) -> Resolved:
         replace(specs[names[name]], name=name, service=divided.service_of(name), declared=spec)
         for name, spec in divided.models.items()
     )
-    written = {key: value for key, value in loaded.document.data.items() if key != "measurements"}
-    return Resolved(divided, tuple(models), facts, loaded.measured, loaded.document.file, written)
+    return Resolved(divided, tuple(models), facts, loaded)
 
 
 def _quantize(model_spec: ResolvedModelSpec) -> ResolvedModelSpec:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from rayhelm.check.diff.side import Side, SideRelease
-from rayhelm.deploy.render.files import Rendered, render_fleet, render_loaded_fleet
+from rayhelm.deploy.render.files import Rendered, render_fleet, render_plan
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.facts.fleet_folder import OUTSIDE, is_plain_path
 from rayhelm.fleet.document import parse_document
 from rayhelm.fleet.load import build_outside_problem, parse_fleet
 from rayhelm.fleet.measurements import parse_measurements
+from rayhelm.planner.planner import plan_fleet
 
 __all__ = ["build_side", "find_merge_base", "read_fleet", "read_revision"]
 
@@ -43,7 +44,7 @@ def read_revision(revision: str, path: Path) -> Side:
         inside = f"{revision}:./{name}"
         measured = parse_measurements(_git(folder, "show", inside, problem=_no_file(revision, folder / name)), inside)
         loaded = replace(loaded, measured=measured)
-    return build_side(label, render_loaded_fleet(loaded))
+    return build_side(label, render_plan(plan_fleet(loaded)))
 
 
 def find_merge_base(first: str, last: str, path: Path) -> str:

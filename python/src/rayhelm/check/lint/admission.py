@@ -12,6 +12,7 @@ from rayhelm.check.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
 from rayhelm.deploy.render.files import Rendered, locate_manifest
 from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import FleetError, Problem
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["AdmissionResult", "RenderedReleases", "check_admission", "check_releases"]
 
@@ -99,7 +100,8 @@ def _build_problems(
     fleet = rendered.plan.declared
     unpinned = list_unpinned_models(fleet, fleet.models_of(release.name)) if is_revision else []
     for name in unpinned:
-        yield rendered.loaded.document.problem(rendered.plan.models[name].path, message, UNPINNED_FIX, violation.rule)
+        path = rendered.plan.models[name].path
+        yield rendered.plan.source.locate(problem_at(path, message, UNPINNED_FIX, violation.rule))
     if not unpinned:
         fix = FLEET_FIXES.get(violation.rule, violation.fix)
         yield locate(Problem(message, fix=fix, rule=violation.rule), release, rendered)

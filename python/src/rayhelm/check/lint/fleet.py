@@ -67,7 +67,7 @@ def check_fleet(path: Path, *, ask_ray: bool) -> Checked:
     """
     rendered = render_fleet(path)
     planned = f"{path}: plan of {', '.join(rendered.plan.models)} on {', '.join(rendered.plan.pools)}"
-    left_open = list_warnings(rendered.plan, rendered.loaded.document.locate)
+    left_open = list_warnings(rendered.plan)
     checked = Checked([planned], warnings=[*rendered.plan.all_warnings, *left_open])
     configs: dict[str, str] = {}
     made: list[tuple[Release, Sequence[Mapping[str, Any]]]] = []

@@ -15,8 +15,8 @@ __all__ = ["locate", "names_in"]
 def locate(problem: Problem, release: Release, rendered: Rendered, names: Sequence[str] = ()) -> Problem:
     """Return the problem with file and line of the fleet file. `names`: models, tenants or pools that it concerns."""
     origins = Origins(release.chart, release.name, release.cluster, rendered.plan)
-    origin, document = origins.find(problem.path, names), rendered.loaded.document
-    return replace(problem, file=document.file, line=document.line(origin), path=problem.path or dotted(origin))
+    origin, source = origins.find(problem.path, names), rendered.plan.source
+    return replace(problem, file=source.file, line=source.line(origin), path=problem.path or dotted(origin))
 
 
 def names_in(path: str) -> tuple[str, ...]:

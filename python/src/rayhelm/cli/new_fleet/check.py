@@ -15,8 +15,7 @@ __all__ = ["plan_text"]
 def plan_text(text: str, file: str) -> Plan:
     """Return the plan. Raises FleetError with every problem; they have no lines, because the file does not exist."""
     with each_problem(lambda problem: replace(problem, file="", line=None)):
-        loaded = parse_fleet(parse_document(text, file))
-        plan = plan_fleet(loaded)
-        if problems := preview_problems(plan, loaded):
+        plan = plan_fleet(parse_fleet(parse_document(text, file)))
+        if problems := preview_problems(plan):
             raise FleetError(problems)
     return plan

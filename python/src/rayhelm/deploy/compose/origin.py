@@ -69,12 +69,13 @@ class Origins:
         model, pool or tenant that the key or `names` name, else of what the release serves."""
         key = _split(dotted_key)
         override = next((placed.locate(key) for placed in reversed(self.placed) if placed.sets(key)), None)
-        return override or self._find_planned(key) or self._find_part((*key, *names))
+        return override or self._find_planned(key, {}) or self._find_part((*key, *names))
 
-    def find_setting(self, dotted_key: str) -> Key:
-        """Return the path that sets a key: the one that changes the planned value, else the one in `values`."""
+    def find_setting(self, dotted_key: str, **names: str) -> Key:
+        """Return the path that sets a key: the one that changes the planned value, else the one in `values`. `names`:
+        `pool` or `model`, where the key has `*` for a part of the fleet that the release may not use."""
         key = _split(dotted_key)
-        return self._find_planned(key) or (*self.values_path, *key)
+        return self._find_planned(key, names) or (*self.values_path, *key)
 
     @cached_property
     def values_path(self) -> Key:
@@ -141,9 +142,9 @@ class Origins:
         """Return the names with the first model of a service, if none is named."""
         return names if self.chart != "ray-service" else {"model": self.plan.of_service(self.name)[0].written} | names
 
-    def _find_planned(self, key: Key) -> Key | None:
+    def _find_planned(self, key: Key, given: Mapping[str, str]) -> Key | None:
         row = find_planned(self.chart, key)
-        names = _Names(self._complete(self.find_names(key)))
+        names = _Names({**self._complete(self.find_names(key)), **given})
         # The field is divided before its names are in it: they can have dots.
         path = tuple(step.format_map(names) for step in row.field.split(".")) if row and row.field else ()
         return None if not path or "*" in path else path

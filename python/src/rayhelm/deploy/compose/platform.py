@@ -83,7 +83,7 @@ def build_platform_network_policy(cluster: str, plan: Plan) -> PlatformNetworkPo
 
 
 def _build_probe(cluster: str, plan: Plan) -> Probe:
-    """Build the CronJob of repeated measurements, with the fleet file as it is."""
+    """Build the CronJob of repeated measurements, with the fleet file as it is but for the name of the last ones."""
     import yaml
 
     section = plan.declared.clusters[cluster]
@@ -94,7 +94,7 @@ def _build_probe(cluster: str, plan: Plan) -> Probe:
         enabled=True,
         schedule=section.probe.schedule,
         image=ProbeImage(repository=image.repository, tag=image.tag or "", digest=image.digest or ""),
-        fleet=yaml.safe_dump(plan.resolved.written),
+        fleet=yaml.safe_dump({key: value for key, value in plan.source.data.items() if key != "measurements"}),
         cluster=cluster if len(plan.declared.clusters) > 1 else "",
         cpu=section.probe.cpu,
         images=sorted({name_worker_image(plan.declared, name) for name, pool in pools if pool.cluster == cluster}),

@@ -68,14 +68,15 @@ def _list_service_keys(values: RayServiceValues, origins: Origins) -> Iterator[I
     yield _build_key(origins.find_setting("image.repository"), image)
     for name, pool in declared.pools.items():
         if pool.image and pool.cluster == origins.cluster:
-            yield _build_key(("pools", name, "image"), pool.image)
+            yield _build_key(origins.find_setting("workerGroups.*.image", pool=name), pool.image)
     for key, text in {"weights.download.image": values.weights.download.image, "test.image": values.test.image}.items():
         if text:
             yield ImageKey(origins.find_setting(key), parse_reference(text), "text")
     for model in origins.plan.of_service(origins.name):
         if found := IMAGE.fullmatch(model.source):
             weights = parse_reference(found["reference"])
-            yield ImageKey((*model.path, "source"), weights, "source", folder=found["folder"] or "")
+            path = origins.find_setting("serve.applications.*.models.*.source", model=model.written)
+            yield ImageKey(path, weights, "source", folder=found["folder"] or "")
 
 
 def _list_platform_keys(values: PlatformValues, origins: Origins) -> Iterator[ImageKey]:

@@ -21,7 +21,7 @@ from rayhelm.deploy.values.argocd import ArgocdValues
 from rayhelm.deploy.values.emit import dump_yaml, select_changed
 from rayhelm.deploy.values.ray_service import RayServiceValues
 from rayhelm.deploy.values.tenant import TenantValues
-from rayhelm.fleet.load import LoadedFleet, load_fleet
+from rayhelm.fleet.load import load_fleet
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
@@ -35,7 +35,7 @@ __all__ = [
     "list_paths",
     "locate_manifest",
     "render_fleet",
-    "render_loaded_fleet",
+    "render_plan",
 ]
 
 CHART = "ray-service"
@@ -49,8 +49,6 @@ SHAPES = "shapes.svg"
 class Rendered:
     """A fleet with its plan, values and releases."""
 
-    loaded: LoadedFleet
-    """What was read, for the lines of messages."""
     plan: Plan
     values: Mapping[str, RayServiceValues]
     """Values by service; the release has the name of the service."""
@@ -73,17 +71,16 @@ class Rendered:
 
 def render_fleet(path: Path) -> Rendered:
     """Plan the fleet file at `path` and build its values. Raises FleetError."""
-    return render_loaded_fleet(load_fleet(path))
+    return render_plan(plan_fleet(load_fleet(path)))
 
 
-def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
-    """Plan a fleet and build its values. Raises FleetError."""
-    plan = plan_fleet(loaded)
-    with loaded.document.joined():
+def render_plan(plan: Plan) -> Rendered:
+    """Build the values of a plan. Raises FleetError with all problems, each with its line."""
+    with plan.source.joined():
         values = compose_values(plan)
         releases = build_releases(plan, values)
         argocd = build_argocd_values(plan, releases)
-    return Rendered(loaded, plan, values.services, values.tenants, releases, argocd)
+    return Rendered(plan, values.services, values.tenants, releases, argocd)
 
 
 def build_files(rendered: Rendered) -> dict[str, str]:
@@ -112,7 +109,7 @@ def _draw_alternatives(rendered: Rendered) -> tuple[dict[str, list[Alternative]]
     from rayhelm.deploy.render.shapes_chart import draw_shapes
     from rayhelm.planner.alternatives import list_alternatives
 
-    found = list_alternatives(rendered.loaded, rendered.plan)
+    found = list_alternatives(rendered.plan)
     return found, {SHAPES: draw_shapes(rendered.plan, found)}
 
 
@@ -141,7 +138,7 @@ def _build_header(release: Release, rendered: Rendered) -> str:
 
 def format_mark(rendered: Rendered) -> str:
     """Return the text in the header of each file that marks it as rendered."""
-    return f"Written by `rayhelm render {Path(rendered.plan.resolved.file).name}`"
+    return f"Written by `rayhelm render {Path(rendered.plan.source.file).name}`"
 
 
 def list_paths(rendered: Rendered) -> set[str]:

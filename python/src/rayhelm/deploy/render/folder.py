@@ -62,7 +62,7 @@ def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Diffe
     ):
         raise FleetError(_build_other_fleet_problem(folder, earlier.fleet, identity.fleet))
     if earlier.source not in ("", identity.source) and (folder / earlier.source).is_file():
-        raise FleetError(_build_other_file_problem(folder, earlier.source, rendered.plan.resolved.file))
+        raise FleetError(_build_other_file_problem(folder, earlier.source, rendered.plan.source.file))
     if blocked := list(_find_blocked(folder, files)):
         raise FleetError(blocked)
     there = {name: _read(folder / name) for name in (*files, *earlier.files)}
@@ -108,7 +108,7 @@ def _refuse_links(folder: Path, names: Sequence[str]) -> None:
 
 
 def _build_identity(folder: Path, rendered: Rendered) -> FolderManifest:
-    file = Path(rendered.plan.resolved.file)
+    file = Path(rendered.plan.source.file)
     is_inside = file.parent.resolve() == folder.resolve()
     return FolderManifest(rendered.plan.fleet, file.name if is_inside else "")
 

@@ -4,7 +4,7 @@
 write them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -54,9 +54,8 @@ class OpenImage:
         }
 
 
-def list_warnings(plan: Plan, locate: Callable[[Problem], Problem]) -> tuple[str, ...]:
-    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway.
-    `locate` adds the line of the fleet file."""
+def list_warnings(plan: Plan) -> tuple[str, ...]:
+    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway."""
     images = find_open_images(plan)
     problems = (
         *find_assumed_storage(plan),
@@ -64,7 +63,7 @@ def list_warnings(plan: Plan, locate: Callable[[Problem], Problem]) -> tuple[str
         *find_open_gateways(plan),
         *find_short_timeouts(plan),
     )
-    return (*([_table(images)] if images else []), *(str(locate(problem)) for problem in problems))
+    return (*([_table(images)] if images else []), *(str(plan.source.locate(problem)) for problem in problems))
 
 
 def find_open_images(plan: Plan) -> tuple[OpenImage, ...]:
@@ -101,7 +100,7 @@ def _gateway_images(plan: Plan) -> Iterator[OpenImage]:
 
 def _build_open(repository: str, tag: str | None, path: Path, plan: Plan) -> OpenImage:
     """`path`: where the fleet file has the image."""
-    return OpenImage(repository, tag or "", plan.resolved.file, dotted_whole((*path, "digest")))
+    return OpenImage(repository, tag or "", plan.source.file, dotted_whole((*path, "digest")))
 
 
 def _gateway_origins(cluster: str, plan: Plan) -> Origins:

@@ -7,8 +7,9 @@ from rayhelm.deploy.compose.gpu_units import GpuUnit, list_gpu_units
 from rayhelm.errors import Fix
 from rayhelm.facts import Catalog
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.load import LoadedFleet, load_fleet
+from rayhelm.fleet.load import load_fleet
 from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.problems import problem_at
 from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
@@ -55,21 +56,19 @@ class PlannedService:
 
 def plan_costs(path: Path, facts: Catalog | None = None) -> dict[str, PlannedService]:
     """Plan a fleet, and return its services by name. Raises FleetError."""
-    loaded = load_fleet(path)
-    facts = loaded.fleet.extend_catalog(facts)
-    plan = plan_fleet(loaded, facts)
+    plan = plan_fleet(load_fleet(path), facts)
     return {
         name: PlannedService(
             namespace=service.namespace,
             name=name,
-            models=tuple(_build_model(model, plan, loaded) for model in plan.of_service(name)),
+            models=tuple(_build_model(model, plan) for model in plan.of_service(name)),
             units=list_gpu_units(plan.of_service(name), plan),
         )
         for name, service in plan.services.items()
     }
 
 
-def _build_model(plan: ModelPlan, whole: Plan, loaded: LoadedFleet) -> PlannedModel:
+def _build_model(plan: ModelPlan, whole: Plan) -> PlannedModel:
     declared = whole.declared.models[plan.model]
     traffic = declared.traffic
     return PlannedModel(
@@ -84,7 +83,7 @@ def _build_model(plan: ModelPlan, whole: Plan, loaded: LoadedFleet) -> PlannedMo
         requests_per_second=traffic.requests_per_second * plan.load_share if traffic else None,
         input_tokens=traffic.input_tokens if traffic else None,
         output_tokens=traffic.output_tokens if traffic else None,
-        missing_price=_explain_missing_price(plan, loaded),
+        missing_price=_explain_missing_price(plan, whole),
     )
 
 
@@ -97,8 +96,8 @@ def _name_deployment(plan: ModelPlan, declared: ModelSpec) -> str:
     return served_by.deployment
 
 
-def _explain_missing_price(plan: ModelPlan, loaded: LoadedFleet) -> str:
+def _explain_missing_price(plan: ModelPlan, whole: Plan) -> str:
     if plan.price_per_hour is not None:
         return ""
     fix = Fix("price", "2.10 USD/h", "per GPU; an example, write yours")
-    return str(loaded.document.problem(("pools", plan.pool), f"the price of {plan.gpu} is unknown", fix))
+    return str(whole.source.locate(problem_at(("pools", plan.pool), f"the price of {plan.gpu} is unknown", fix)))

@@ -20,7 +20,7 @@ def build_values(rendered: Rendered, region: str, image: str) -> str:
     """Return the values as YAML; `image` is repository:tag or repository@digest. Raises UsageError."""
     fleet = rendered.plan.declared
     settings = fleet.clusters[region].prometheus
-    file = Path(rendered.plan.resolved.file)
+    file = Path(rendered.plan.source.file)
     measurements = Path(fleet.measurements).as_posix() if fleet.measurements else ""
     doctor = Doctor(
         enabled=True,

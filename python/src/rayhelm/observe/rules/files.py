@@ -8,6 +8,7 @@ from rayhelm.deploy.render.files import Rendered
 from rayhelm.deploy.values.emit import select_changed
 from rayhelm.deploy.values.platform import PlatformValues
 from rayhelm.errors import Fix, FleetError
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["build_recording_files", "build_rule_files"]
 
@@ -27,7 +28,7 @@ def build_rule_files(rendered: Rendered) -> dict[str, str]:
         "with your URLs",
     )
     path = ("clusters", next(iter(rendered.plan.declared.clusters)))
-    raise FleetError(rendered.loaded.document.problem(path, "`prometheus.rules` is None, so there are no rules", fix))
+    raise FleetError(problem_at(path, "`prometheus.rules` is None, so there are no rules", fix))
 
 
 def build_recording_files(rendered: Rendered) -> dict[str, str]:

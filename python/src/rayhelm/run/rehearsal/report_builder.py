@@ -56,8 +56,8 @@ def build_report(
     pools = _summarize_pools(new or old, options.cluster, measured)
     return Report(
         fleet=old.plan.fleet,
-        file=old.plan.resolved.file,
-        change=new.plan.resolved.file if new else "",
+        file=old.plan.source.file,
+        change=new.plan.source.file if new else "",
         cluster=options.cluster,
         server=scenario.found.server,
         context=scenario.found.context,

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 from rayhelm.errors import collect
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.measurements import CONFIG_MAP, KEY, FleetMeasurements, parse_measurements
 from rayhelm.live.cluster.kinds import CONFIG_MAPS
 from rayhelm.live.doctor.check import Check
 from rayhelm.live.doctor.facts import Facts, Object, namespace_of
 from rayhelm.live.doctor.failures import find_in_each
 from rayhelm.live.doctor.finding import Finding, Severity, name_object
+from rayhelm.planner.plan import Plan
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
@@ -22,10 +22,10 @@ def _find(facts: Facts) -> Iterator[Finding]:
         for item in facts.get_all(CONFIG_MAPS)
         if item["metadata"]["name"] == CONFIG_MAP and namespace_of(item) not in facts.tenant_namespaces
     ]
-    return find_in_each(found, partial(_find_changes, loaded=facts.rendered.loaded, region=facts.region))
+    return find_in_each(found, partial(_find_changes, plan=facts.rendered.plan, region=facts.region))
 
 
-def _find_changes(item: Object, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
+def _find_changes(item: Object, plan: Plan, region: str) -> Iterator[Finding]:
     text = item.get("data", {}).get(KEY)
     if text is None:
         return
@@ -39,34 +39,33 @@ def _find_changes(item: Object, loaded: LoadedFleet, region: str) -> Iterator[Fi
             fix="rayhelm probe FLEET    # replaces them",
         )
         return
-    yield from _list_stale(item, live, loaded, region)
-    yield from _compare(item, live, loaded, region)
+    yield from _list_stale(item, live, plan, region)
+    yield from _compare(item, live, plan, region)
 
 
-def _list_stale(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
+def _list_stale(item: dict[str, Any], live: FleetMeasurements, plan: Plan, region: str) -> Iterator[Finding]:
     for name in live.pools:
-        if name not in loaded.fleet.pools:
+        if name not in plan.declared.pools:
             yield Finding(
                 object=name_object(item),
-                evidence=f"it has pool `{name}`; cluster `{region}` has: {', '.join(_mine(loaded, region))}",
+                evidence=f"it has pool `{name}`; cluster `{region}` has: {', '.join(_mine(plan, region))}",
                 cause="the pool was renamed or removed after its measurement, which is not used",
                 fix=f"kubectl delete configmap {CONFIG_MAP} -n {namespace_of(item)}    # then: rayhelm probe FLEET"
                 " --setup | kubectl apply -f -, and rayhelm probe FLEET",
             )
 
 
-def _compare(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
-    from rayhelm.planner.plan_changes import list_measured_changes
+def _compare(item: dict[str, Any], live: FleetMeasurements, plan: Plan, region: str) -> Iterator[Finding]:
+    from rayhelm.planner.plan_changes import list_shape_changes, plan_measured
 
-    mine = _mine(loaded, region)
+    mine, measured = _mine(plan, region), plan.source.measured
     pools = {name: pool for name, pool in live.pools.items() if name in mine}
-    others = {
-        name: pool for name, pool in (loaded.measured.pools if loaded.measured else {}).items() if name not in pools
-    }
-    models = loaded.measured.models if loaded.measured else {}
+    others = {name: pool for name, pool in (measured.pools if measured else {}).items() if name not in pools}
+    models = measured.models if measured else {}
     now = FleetMeasurements(pools={**others, **pools}, models=models, file=live.file)
-    changes, problems = collect(lambda: list(list_measured_changes(loaded, loaded.measured, now)))
-    for change in (*(changes or ()), *(f"the fleet has no plan: {problem.message}" for problem in problems[:1])):
+    after, problems = collect(lambda: plan_measured(plan, now))
+    no_plan = (f"the fleet has no plan: {problem.message}" for problem in problems[:1])
+    for change in list_shape_changes(plan, after) if after else no_plan:
         yield Finding(
             object=name_object(item),
             evidence=f"with these measurements, {change}",
@@ -76,8 +75,8 @@ def _compare(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet,
         )
 
 
-def _mine(loaded: LoadedFleet, region: str) -> list[str]:
-    return [name for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
+def _mine(plan: Plan, region: str) -> list[str]:
+    return [name for name, pool in plan.declared.pools.items() if pool.cluster == region]
 
 
 CHECK = Check(
