@@ -1,14 +1,17 @@
 {{- /* Refuses all bad entries of one map or list at once: the fix of one alone would keep the others. Nothing without bad entries.
        Takes a dict: v, id, bad (a list of dicts: name, and optionally why), words, and optionally given (a map or a list of
-       names). Adds the words `names` ("a, b"), `reasons` ("a, b: why; c: why") and `others` (what is given without them). */ -}}
+       names). Adds the words `names` ("a, b"), `reasons` ("a, b: why; c: why"), `each` ("a: why; b: why; c: why": behind the path of
+       the map it is the path of the first entry) and `others` (what is given without them). */ -}}
 {{- define "lib.refuseEntries" -}}
 {{- include "lib.arguments" (dict "template" "lib.refuseEntries" "given" . "names" (list "v" "id" "bad" "words")) }}
 {{- $names := list }}
+{{- $each := list }}
 {{- $reasons := list }}
 {{- $namesOf := dict }}
 {{- range .bad }}
 {{- $why := get . "why" }}
 {{- $names = append $names .name | uniq }}
+{{- $each = append $each (printf "%s: %s" .name $why) }}
 {{- $reasons = append $reasons $why | uniq }}
 {{- $_ := set $namesOf $why (append (get $namesOf $why | default list) .name | uniq) }}
 {{- end }}
@@ -24,7 +27,7 @@
 {{- $others = without $others . }}
 {{- end }}
 {{- end }}
-{{- $words := dict "names" (join ", " $names) "reasons" (join "; " $texts) "others" (toJson $others) }}
+{{- $words := dict "names" (join ", " $names) "reasons" (join "; " $texts) "each" (join "; " $each) "others" (toJson $others) }}
 {{- if .bad }}
 {{- include "lib.refuse" (dict "v" .v "id" .id "words" (merge (deepCopy .words) $words)) }}
 {{- end }}

@@ -51,3 +51,38 @@ def test_rules_of_minimum_and_maximum_replicas_have_the_same_fix() -> None:
     fix = {"workerGroups": {"gpu": {"maxReplicas": 5}}}
     assert fixes == {"capacity-gpu": fix, "capacity-limit": fix}
     chart.objects(over(values, fix))
+
+
+def test_rules_of_gpus_and_of_ingress_deployments_have_the_same_fix() -> None:
+    chart = chart_of("ray-service")
+    values = over(chart.smallest(), chat(autoscaling={"minReplicas": 1, "maxReplicas": 3}))
+    values = over(values, {"serve": {"applications": {"chat": {"ingress": {"workerGroup": "gpu", "maxReplicas": 33}}}}})
+    with pytest.raises(FleetError) as caught:
+        chart.objects(values)
+    fixes = {problem.rule: yaml.safe_load(str(problem.fix)) for problem in caught.value.problems}
+    fix = {"workerGroups": {"gpu": {"maxReplicas": 5}}}
+    assert fixes == {"capacity-limit": fix, "capacity-ingress": fix}
+    chart.objects(over(values, fix))
+
+
+def test_models_of_three_stores_move_to_one() -> None:
+    chart = chart_of("ray-service")
+    stores = ("gs://bucket", "azure://models@account.blob.core.windows.net", "s3://bucket")
+    values = over(
+        chart.smallest(),
+        {
+            "networkPolicy": {"bucket": {"cidrs": ["0.0.0.0/0"]}},
+            "serve": {
+                "customApplications": {
+                    f"app-{number}": {"importPath": "app:build", "hubModels": {f"{store}/{number}": "0" * 64}}
+                    for number, store in enumerate(stores)
+                }
+            },
+        },
+    )
+    with pytest.raises(FleetError) as caught:
+        chart.objects(values)
+    assert [problem.rule for problem in caught.value.problems] == ["bucket-stores"] * 2
+    for problem in caught.value.problems:
+        values = pasted(values, yaml.safe_load(str(problem.fix)))
+    chart.objects(values)

@@ -31,7 +31,7 @@
 {{- $bad := list }}
 {{- range $id, $_ := .models }}
 {{- if not (has $id $allowed) }}
-{{- $bad = append $bad (dict "name" $id) }}
+{{- $bad = append $bad (dict "name" $id "why" "no tenant may use this model") }}
 {{- $models = append $models $id | uniq }}
 {{- end }}
 {{- end }}

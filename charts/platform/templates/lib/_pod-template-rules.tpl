@@ -30,14 +30,25 @@
 {{- end }}
 {{- end }}
 {{- include "platform.refusePod" (dict "args" $args "id" "pod-template" "at" (append $at "podTemplate") "to" dict "bad" $bad) }}
+{{- range $key := list "extraContainers" "initContainers" }}
+{{- $found := include "platform.findBadContainers" (dict "args" $args "containers" (get $args.pod $key)) | fromJson }}
+{{- include "platform.refusePod" (dict "args" $args "id" "extra-container" "at" (append $at $key) "to" $found.kept "bad" $found.bad) }}
+{{- end }}
+{{- end }}
+
+{{- /* JSON of what is wrong with containers (`bad`: name, why) and of the others (`kept`). Takes a dict: args of
+       lib.validatePod, containers. */ -}}
+{{- define "platform.findBadContainers" -}}
+{{- include "platform.arguments" (dict "template" "platform.findBadContainers" "given" . "names" (list "args" "containers")) -}}
+{{- $args := .args }}
+{{- $fields := include "platform.patchableFields" $args | fromYaml }}
 {{- $volumes := dict }}
-{{- range .pod.extraVolumes }}
+{{- range .args.pod.extraVolumes }}
 {{- $_ := set $volumes .name true }}
 {{- end }}
-{{- range $key := list "extraContainers" "initContainers" }}
-{{- $bad = list }}
+{{- $bad := list }}
 {{- $kept := list }}
-{{- range $container := get $args.pod $key }}
+{{- range $container := .containers }}
 {{- $context := get . "securityContext" | default dict }}
 {{- $reasons := list (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" .name | ternary "" "its name is not a DNS label") }}
 {{- $reasons = append $reasons (regexMatch "(@sha256:[0-9a-f]{64}|:[A-Za-z0-9_][A-Za-z0-9._-]*)$" .image | ternary "" "its image has no tag and no digest") }}
@@ -65,8 +76,7 @@
 {{- end }}
 {{- $kept = compact $reasons | empty | ternary (append $kept $container) $kept }}
 {{- end }}
-{{- include "platform.refusePod" (dict "args" $args "id" "extra-container" "at" (append $at $key) "to" $kept "bad" $bad) }}
-{{- end }}
+{{- dict "bad" $bad "kept" $kept | toJson }}
 {{- end }}
 
 {{- /* What `resources` of a container has in addition to amounts of the allowed resources. Takes a dict: resources, allowed. */ -}}

@@ -14,7 +14,7 @@
 {{- $bad := list }}
 {{- range $name, $_ := $rules.alerts }}
 {{- if not (has $name $known) }}
-{{- $bad = append $bad (dict "name" $name) }}
+{{- $bad = append $bad (dict "name" $name "why" "there is no such alert") }}
 {{- end }}
 {{- end }}
 {{- include "platform.refuseEntries" (dict "v" $v "id" "rules-alert" "bad" $bad "words" (dict "known" (sortAlpha $known | join ", "))) }}

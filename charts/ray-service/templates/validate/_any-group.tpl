@@ -40,14 +40,18 @@
 {{- end }}
 {{- $group := get $v.workerGroups $largest }}
 {{- $field := ternary "maxReplicas" "minReplicas" (get $v.autoscaler "declared") }}
+{{- $needs := dict }}
 {{- range $key, $bound := dict "fewest" "minReplicas" "most" "maxReplicas" }}
 {{- $need := get $needed.anywhere $key }}
 {{- range $named := get $needed $key }}
 {{- $need = addf $need $named }}
 {{- end }}
-{{- $need = maxf $need (get $needed.anywhere (print $key "Own") | default 0.0) }}
+{{- $_ := set $needs $bound (maxf $need (get $needed.anywhere (print $key "Own") | default 0.0)) }}
+{{- end }}
+{{- $most := maxf $needs.minReplicas $needs.maxReplicas }}
+{{- $replicas := addf (get $group $field) (divf (subf $most $have) (max 1 (mul $group.numOfHosts $group.gpu.count)) | ceil) }}
+{{- range $bound, $need := $needs }}
 {{- if and $needed.anywhere.most (gt $need (addf $have 1e-9)) }}
-{{- $replicas := addf (get $group $field) (divf (subf $need $have) (max 1 (mul $group.numOfHosts $group.gpu.count)) | ceil) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-any-group" "words" (dict "have" $have "need" $need "bound" $bound "group" $largest "field" $field "replicas" $replicas)) }}
 {{- end }}
 {{- end }}

@@ -62,8 +62,13 @@
 {{- $_ := set $env .name "the chart or `env` sets it" }}
 {{- end }}
 {{- end }}
-{{- include "ray-service.validatePod" (merge (dict "v" $v "path" .path "pod" .pod "scraped" (ne .path "weights.download") "env" $env) $own) }}
+{{- $isJob := eq .path "weights.download" }}
+{{- $args := merge (dict "v" $v "path" .path "pod" .pod "scraped" (not $isJob) "env" $env) $own }}
+{{- if and $isJob .pod.extraContainers }}
+{{- include "ray-service.validateDownloadContainers" (dict "v" $v "args" $args) }}
+{{- $_ := set $args "pod" (merge (dict "extraContainers" list "initContainers" list) (omit .pod "extraContainers" "initContainers")) }}
 {{- end }}
-{{- include "ray-service.validateDownloadContainers" . }}
+{{- include "ray-service.validatePod" $args }}
+{{- end }}
 {{- include "ray-service.validateTolerations" (dict "v" $v "path" "weights.download" "tolerations" .weights.download.tolerations) }}
 {{- end }}

@@ -52,22 +52,26 @@
 {{- define "ray-service.validateStore" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateStore" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
 {{- $words := set (omit . "v") "keys" (ternary "an HMAC key, through the S3-compatible API of Google Cloud Storage" "a SAS token" (hasPrefix "gs://" .source)) }}
-{{- if not .v.weights.download.bucket.credentialsSecret }}
-{{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
-{{- end }}
-{{- $store := include "ray-service.store" .source }}
+{{- /* All models move to one store: S3, else that of the first source. */}}
+{{- $other := "" }}
 {{- range include "ray-service.downloads" .v | fromJsonArray }}
-{{- $isLater := or (eq (include "ray-service.store" .source) "s3") (gt $.source .source) }}
-{{- if and (eq .from "bucket") (ne (include "ray-service.store" .source) $store) $isLater }}
+{{- $isS3 := hasPrefix "s3://" .source }}
+{{- $isFirst := or (not $other) (eq $isS3 (hasPrefix "s3://" $other) | ternary (lt .source $other) $isS3) }}
+{{- if and (eq .from "bucket") $isFirst }}
+{{- $other = .source }}
+{{- end }}
+{{- end }}
+{{- if and $other (ne (include "ray-service.store" $other) (include "ray-service.store" .source)) }}
 {{- /* A copy beside the other model: its scheme, and for Azure its host. */}}
-{{- $to := regexReplaceAll "^([a-z0-9]+://)[^@/]+(@[^/]+)?.*$" .source "${1}BUCKET${2}" }}
+{{- $to := regexReplaceAll "^([a-z0-9]+://)[^@/]+(@[^/]+)?.*$" $other "${1}BUCKET${2}" }}
 {{- $moved := regexReplaceAll "^[a-z0-9]+://([^@/]+)(@[^/]+)?" $.source (replace "BUCKET" "${1}" $to) }}
 {{- $fixed := dict $.field $moved }}
 {{- if eq $.pin $.source }}
 {{- $fixed = printf "%s   # without %s" (dict $moved $.revision | toJson) $.source }}
 {{- end }}
-{{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" .source "fixed" $fixed) $words)) }}
-{{- end }}
+{{- include "ray-service.refuse" (dict "v" $.v "id" "bucket-stores" "words" (merge (dict "other" $other "fixed" $fixed) $words)) }}
+{{- else if not .v.weights.download.bucket.credentialsSecret }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "bucket-keys" "words" $words) }}
 {{- end }}
 {{- end }}
 

@@ -37,7 +37,8 @@
 {{- range $resource, $gpus := $class.gpus }}
 {{- $held := get $quota.gpus $resource | default dict }}
 {{- $sum := add ($held.baseline | default 0) ($held.upgradeSurge | default 0) }}
-{{- if gt (int64 $gpus) $sum }}
+{{- /* A resource that quota.gpuResources lacks has one problem and one fix: its name. */}}
+{{- if and (has $resource $quota.gpuResources) (gt (int64 $gpus) $sum) }}
 {{- include "tenant.refuse" (dict "v" $v "id" "priority-over-quota" "words" (dict "path" $path "resource" $resource "gpus" $gpus "sum" $sum)) }}
 {{- end }}
 {{- end }}
@@ -56,7 +57,7 @@
 {{- range $path, $gpus := $limited }}
 {{- range $resource, $_ := $gpus }}
 {{- if not (has $resource $known) }}
-{{- $bad = append $bad (dict "name" $resource "why" (printf "in %s" $path)) }}
+{{- $bad = append $bad (dict "name" (printf "%s.%s" $path $resource) "why" "quota.gpuResources lacks this GPU resource") }}
 {{- $all = append $all $resource | uniq }}
 {{- end }}
 {{- end }}

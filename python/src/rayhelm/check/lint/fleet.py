@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rayhelm.check.lint.admission import check_releases
-from rayhelm.check.lint.locate import locate, names_in
+from rayhelm.check.lint.locate import locate
 from rayhelm.deploy.advice import how_to_get_ray
 from rayhelm.deploy.render.argocd import CHART as ARGOCD
 from rayhelm.deploy.render.argocd import VALUES_FILE
@@ -110,8 +110,7 @@ def _locate(problem: Problem, release: Release, rendered: Rendered) -> Problem:
     """Return the problem of a chart with the line of the model, tenant or pool that its key names."""
     from rayhelm.deploy.charts.helm import split_key
 
-    keyed = split_key(problem)
-    return locate(keyed, release, rendered, names_in(keyed.path))
+    return locate(split_key(problem), release, rendered)
 
 
 def _render_and_lint(release: Release) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from rayhelm.deploy.render.releases import Release
 from rayhelm.errors import Problem
 from rayhelm.fleet.yaml_nodes import dotted
 
-__all__ = ["locate", "names_in"]
+__all__ = ["locate"]
 
 
 def locate(problem: Problem, release: Release, rendered: Rendered, names: Sequence[str] = ()) -> Problem:
@@ -17,9 +17,3 @@ def locate(problem: Problem, release: Release, rendered: Rendered, names: Sequen
     origins = Origins(release.chart, release.name, release.cluster, rendered.plan)
     origin, source = origins.find(problem.path, names), rendered.plan.source
     return replace(problem, file=source.file, line=source.line(origin), path=problem.path or dotted(origin))
-
-
-def names_in(path: str) -> tuple[str, ...]:
-    """Return the names in a dotted path of the values: `serve.applications.chat.models.chat` has `chat`. No name has
-    dots."""
-    return tuple(step.partition("[")[0] for step in path.split(".")) if path else ()

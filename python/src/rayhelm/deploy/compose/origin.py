@@ -67,15 +67,32 @@ class Origins:
     def find(self, dotted_key: str, names: Sequence[str] = ()) -> Path:
         """Return the path of a key: that of an override, else of the key that changes the planned value, else of the
         model, pool or tenant that the key or `names` name, else of what the release serves."""
-        key = _split(dotted_key)
+        key = self._split(dotted_key)
         override = next((placed.locate(key) for placed in reversed(self.placed) if placed.sets(key)), None)
         return override or self._find_planned(key, {}) or self._find_part((*key, *names))
 
     def find_setting(self, dotted_key: str, **names: str) -> Key:
         """Return the path that sets a key: the one that changes the planned value, else the one in `values`. `names`:
         `pool` or `model`, where the key has `*` for a part of the fleet that the release may not use."""
-        key = _split(dotted_key)
+        key = self._split(dotted_key)
         return self._find_planned(key, names) or (*self.values_path, *key)
+
+    def _split(self, dotted_key: str) -> Key:
+        """Return the steps of a key, without indexes of lists; a known name that has dots is one step."""
+        steps, rest = [], [step.partition("[")[0] for step in dotted_key.split(".")] if dotted_key else []
+        while rest:
+            size = next((end for end in range(len(rest), 1, -1) if ".".join(rest[:end]) in self._names), 1)
+            steps.append(".".join(rest[:size]))
+            rest = rest[size:]
+        return tuple(steps)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Names that a key can have: of the overrides, models, pools and tenants."""
+        declared = self.plan.declared
+        given = (step for placed in self.placed for step in _list_steps(placed.override.values))
+        served = (model.served_as for model in self.plan.models.values())
+        return frozenset((*given, *served, *declared.models, *declared.pools, *declared.tenants))
 
     @cached_property
     def values_path(self) -> Key:
@@ -172,5 +189,9 @@ class _Names(dict[str, str]):
         return "*"
 
 
-def _split(dotted_key: str) -> Key:
-    return tuple(step.partition("[")[0] for step in dotted_key.split(".")) if dotted_key else ()
+def _list_steps(value: Any) -> Iterator[str]:
+    """Yield the names in a map, at every depth."""
+    if isinstance(value, Mapping):
+        for step, below in value.items():
+            yield str(step)
+            yield from _list_steps(below)
