@@ -32,6 +32,8 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
         yield f"tight: the error of the memory estimate is larger than the margin, so the engine may not start. {lever}"
     if not capacity.meets_slo:
         yield from _list_missed_objectives(chosen)
+    if chosen.split.nodes > 1 and capacity.basis == "model" and spec.traffic:
+        yield from _warn_pipeline(chosen)
     if capacity.roles:
         yield from warn_roles(chosen)
     elif capacity.overloaded:
@@ -81,6 +83,20 @@ def _compare_names(spec: ModelSpec) -> Iterator[str]:
         yield (
             f"planned as {spec.architecture}, its `architecture`. Sizes or versions in the name of its `source` are"
             f" others ({', '.join(theirs)}), so the GPUs may be too few"
+        )
+
+
+def _warn_pipeline(chosen: Candidate) -> Iterator[str]:
+    """Yield how far the number of GPUs of a pipeline over hosts can be trusted."""
+    nodes = chosen.split.nodes
+    yield (
+        f"no measurement confirms the speed of a pipeline over {nodes} hosts: measure one replica before you buy GPUs"
+        " for this plan"
+    )
+    if chosen.model_spec.model.attention.mla:
+        yield (
+            "the GPUs are an upper bound: each tensor parallel rank holds the whole KV cache of latent attention (MLA)."
+            f" Data parallel ranks over {nodes} hosts would each hold their own, and rayhelm does not render them"
         )
 
 

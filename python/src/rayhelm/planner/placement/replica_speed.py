@@ -18,7 +18,7 @@ from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.replica import Load, Replica, StageLink
 from rayhelm.planner.speed.rows import MeasuredRow, describe_unmeasured
 from rayhelm.planner.speed.terms import list_missing_figures
-from rayhelm.planner.speed.unmeasured import adjust, describe_unlike
+from rayhelm.planner.speed.unmeasured import adjust, describe_unlike, has_wide_experts
 
 __all__ = ["DecodeSpeed", "KnownSpeeds", "LoadSpeed", "ReplicaSpeed"]
 
@@ -139,7 +139,8 @@ class ReplicaSpeed:
     @cached_property
     def _unlike(self) -> str:
         """In what the replica differs from all rows, where they do not correct the estimate in full."""
-        if not (unlike := describe_unlike(self.replica, _UNCORRECTED)) or self._is_pessimistic:
+        unlike = describe_unlike(self.replica, _UNCORRECTED)
+        if self._is_pessimistic or not has_wide_experts(self.replica):
             return unlike
         factor = load_coefficients().wide_experts_factor
         return (

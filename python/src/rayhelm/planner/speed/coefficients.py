@@ -33,6 +33,8 @@ class Bands(Closed):
     """Another model with experts on a GPU with measured rows."""
     other_gpu: Band
     """A GPU without measured rows."""
+    pipeline: Band
+    """Stages on GPUs with measured rows: no row has several."""
     queued: Band
     """More requests than the replica runs at a time."""
     installed: Band

@@ -1,7 +1,6 @@
 """Estimate time to first token, time per output token and throughput of one shape, each as a 90 % interval."""
 
 from dataclasses import dataclass, replace
-from functools import cache
 from math import exp
 
 from rayhelm.errors import FleetError, Problem
@@ -12,7 +11,7 @@ from rayhelm.planner.speed.model import Speed, SpeedModel, compute_speed, find_l
 from rayhelm.planner.speed.monotone import Times, list_dominated, raise_times
 from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
 from rayhelm.planner.speed.replica import Load, Replica
-from rayhelm.planner.speed.rows import describe_unmeasured, load_rows
+from rayhelm.planner.speed.rows import count_rows_by_gpu, describe_unmeasured
 from rayhelm.planner.speed.terms import list_missing_figures
 from rayhelm.planner.speed.unmeasured import adjust, describe_unlike, find_saturation, has_wide_experts
 
@@ -25,6 +24,8 @@ _GROUPS = {
     "stage link": ("stage_link",),
 }
 """Terms of a decode step by what bounds them; the others are overhead of the engine."""
+_MANY = 30
+"""Rows of a GPU from which the interval is the one of measured GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +162,13 @@ def _find_band_of_rows(replica: Replica, speed: Speed, correction: Correction, d
 
 def _find_band_of_model(replica: Replica, speed: Speed) -> str:
     """Return the name of the interval without a measured row of the model on the GPU."""
-    if any(gpu.id not in _measured_gpus() for gpu in replica.gpus) or replica.shape.pp > 1:
+    if any(count_rows_by_gpu()[gpu.id] < _MANY for gpu in replica.gpus):
         return "other_gpu"
+    if replica.shape.pp > 1:
+        return "pipeline"
     if speed.limit:
         return "queued"
     return "sparse" if replica.model.experts else "dense"
-
-
-@cache
-def _measured_gpus() -> frozenset[str]:
-    """Return the GPUs with many measured rows."""
-    counts: dict[str, int] = {}
-    for row in load_rows():
-        counts[row.gpu] = counts.get(row.gpu, 0) + 1
-    return frozenset(gpu for gpu, count in counts.items() if count >= 30)
 
 
 def spread(mid: float, band: Band) -> Interval:

@@ -1,6 +1,7 @@
 """Measured rows: `data/performance/measured.csv`."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,14 @@ from rayhelm.planner.shape import ReplicaShape
 from rayhelm.planner.speed.build import build_replica
 from rayhelm.planner.speed.replica import Load, Replica, find_format
 
-__all__ = ["MeasuredRow", "describe_unmeasured", "find_architecture", "load_rows", "replica_of_row"]
+__all__ = [
+    "MeasuredRow",
+    "count_rows_by_gpu",
+    "describe_unmeasured",
+    "find_architecture",
+    "load_rows",
+    "replica_of_row",
+]
 
 _QUANTIZATION = {
     "fp8": Quantization(method="fp8", bits=8, scale_bits=32),
@@ -57,6 +65,11 @@ class MeasuredRow:
 @cache
 def load_rows() -> tuple[MeasuredRow, ...]:
     return tuple(_read_rows())
+
+
+@cache
+def count_rows_by_gpu() -> Counter[str]:
+    return Counter(row.gpu for row in load_rows())
 
 
 def describe_unmeasured(load: Load, own: tuple[MeasuredRow, ...] = ()) -> str:

@@ -1,13 +1,16 @@
-"""What the measured rows do not have: experts in wide formats, and many requests in flight. Both are slower than the
-model of speed says, by factors that come from published measurements of other sources."""
+"""What the measured rows do not have: GPUs, pipelines, experts in wide formats, and many requests in flight. The last
+two are slower than the model of speed says, by factors that come from published measurements of other sources."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import exp, log, log2
 
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
+from rayhelm.planner.speed.links import has_fast_link
 from rayhelm.planner.speed.neighbors import Correction
 from rayhelm.planner.speed.replica import Replica
+from rayhelm.planner.speed.rows import count_rows_by_gpu
 
 __all__ = ["adjust", "describe_unlike", "find_saturation", "has_wide_experts"]
 
@@ -50,7 +53,18 @@ def describe_unlike(replica: Replica, correction: Correction, running: float = 0
     correct the estimate in full."""
     if correction.confidence == 1:
         return ""
-    found = ["experts in 8 or 16 bits"] if has_wide_experts(replica) else []
+    found = list(_list_unlike(replica))
     if find_saturation(replica, running):
         found.append(f"{running / replica.shape.dp:,.0f} requests in flight in one engine")
-    return f"no measurement like this: {' and '.join(found)}" if found else ""
+    return f"no measurement like this: {', '.join(found)}" if found else ""
+
+
+def _list_unlike(replica: Replica) -> Iterator[str]:
+    shape, gpu = replica.shape, replica.gpus[0]
+    yield from dict.fromkeys(each.id for each in replica.gpus if each.id not in count_rows_by_gpu())
+    if shape.pp > 1:
+        yield f"{shape.pp} pipeline stages"
+    if shape.tp > 2 and not has_fast_link(gpu, shape.tp):
+        yield f"all-reduces of {shape.tp} GPUs over PCIe"
+    if has_wide_experts(replica):
+        yield "experts in 8 or 16 bits"

@@ -1,0 +1,63 @@
+"""Plans that no measurement is like: their GPUs, and what the plan says about them."""
+
+import pytest
+
+from rayhelm.planner.plan import ModelPlan
+from shared.fleets import one
+
+RDMA = "network: rdma-400g, rdmaResource: rdma/hca_shared_devices_a"
+UPPER_BOUND = "the GPUs are an upper bound: each tensor parallel rank holds the whole KV cache"
+UNCONFIRMED = "no measurement confirms the speed of a pipeline over 2 hosts"
+
+
+def planned(pool: str, source: str, load: str, slo: str, context: int = 65536) -> ModelPlan:
+    traffic = "requestsPerSecond: {}, inputTokens: {}, outputTokens: {}".format(*load.split())
+    return one(f"{{{pool}}}", f"{{source: {source}, context: {context}, traffic: {{{traffic}}}, slo: {{{slo}}}}}")
+
+
+def explain_replicas(model: ModelPlan) -> str:
+    return next(reason.because for reason in model.reasons if reason.decision == "replicas")
+
+
+def test_kimi_k2_needs_two_h200_hosts_with_a_warning() -> None:
+    pool = f"gpu: H200-SXM-141GB, nodes: 8, gpusPerNode: 8, {RDMA}"
+    found = planned(pool, "moonshotai/Kimi-K2-Instruct", "4 3000 600", "ttft: 4s, tpot: 80ms")
+    assert (found.gpus, found.split, found.nodes_per_replica) == (16, "TP 8 x PP 2", 2)
+    assert "No measurement like this: 2 pipeline stages, experts in 8 or 16 bits" in explain_replicas(found)
+    assert [text for text in found.warnings if UNCONFIRMED in text]
+    assert [text for text in found.warnings if UPPER_BOUND in text]
+
+
+def test_tensor_parallel_over_pcie_is_planned_where_nccl_is_fast_enough() -> None:
+    pool = "gpu: L40S-48GB, nodes: 8, gpusPerNode: 8"
+    source = "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"
+    found = planned(pool, source, "2 1500 300", "ttft: 3s, tpot: 80ms", 16384)
+    assert found.split == "TP 4 x PP 1"
+    assert 16 <= found.gpus <= 24
+    because = explain_replicas(found)
+    assert "No measurement like this: L40S-48GB, all-reduces of 4 GPUs over PCIe" in because
+
+
+def test_plan_on_gb200_states_its_bound_and_that_nothing_like_it_was_measured() -> None:
+    pool = f"gpu: GB200-186GB, nodes: 80, gpusPerNode: 4, price: 10.5 USD/h, {RDMA}"
+    found = planned(pool, "deepseek-ai/DeepSeek-R1", "30 2000 2000", "ttft: 3s, tpot: 40ms")
+    assert found.kv_cache_tokens
+    assert found.nodes_per_replica > 1
+    assert [text for text in found.warnings if UPPER_BOUND in text]
+    assert "limited by tpot objective" in explain_replicas(found)
+    assert "No measurement like this: GB200-186GB, 2 pipeline stages, experts in" in explain_replicas(found)
+
+
+@pytest.mark.parametrize(
+    ("pool", "source", "is_said"),
+    [
+        ("gpu: H100-SXM-80GB, nodes: 1", "Qwen/Qwen3-14B", False),
+        ("gpu: A100-SXM-80GB, nodes: 1", "Qwen/Qwen3-14B", True),
+        ("gpu: RTX-4090-24GB, nodes: 1", "meta-llama/Llama-3.1-8B-Instruct", False),
+    ],
+)
+def test_plan_names_a_gpu_without_measured_rows(pool: str, source: str, is_said: bool) -> None:
+    found = planned(pool, source, "0.2 1000 300", "ttft: 10s", 4096)
+    gpu = pool.split(",")[0].removeprefix("gpu: ")
+    assert (f"No measurement like this: {gpu}" in explain_replicas(found)) == is_said
+    assert not found.warnings or not [text for text in found.warnings if "pipeline over" in text]
