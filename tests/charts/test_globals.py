@@ -139,8 +139,8 @@ def test_policy_of_a_fleet_lists_the_copies_of_its_services() -> None:
 
 def test_jobs_of_the_probe_have_the_images_that_its_policy_lists() -> None:
     loaded = load(FLEET)
-    registry = read_registry(loaded, "main")
-    images = list_images(loaded, "main", "", registry)
+    registry = read_registry(loaded.fleet, "main")
+    images = list_images(loaded.fleet, "main", "", registry)
     assert [each.split("/")[0] for each in images] == ["mirror.example"]
     chart = chart_of("platform")
     probe = {
@@ -148,7 +148,7 @@ def test_jobs_of_the_probe_have_the_images_that_its_policy_lists() -> None:
             "enabled": True,
             "image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"},
             "fleet": FLEET,
-            "images": list_images(loaded, "main", ""),
+            "images": list_images(loaded.fleet, "main", ""),
         },
         "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}},
         "global": {"imageRegistry": registry},

@@ -90,8 +90,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusC
 
 def measure(prometheus: PrometheusClient, folder: Path, start: datetime, minutes: int) -> Measured:
     (folder / "fleet.yaml").write_text(FLEET)
-    loaded = load_fleet(folder / "fleet.yaml")
-    subject = find_subject("chat-next", loaded, plan_fleet(loaded))
+    subject = find_subject("chat-next", plan_fleet(load_fleet(folder / "fleet.yaml")))
     return measure_versions(prometheus, subject, Period(start, start + timedelta(minutes=minutes)))
 
 

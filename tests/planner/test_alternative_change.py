@@ -1,12 +1,10 @@
 """The change of the fleet file that each alternative states gives the price that it states."""
 
-from typing import Any
-
 import pytest
 import yaml
 
+from rayhelm.fleet.merge_patch import apply_change
 from rayhelm.planner.alternative import Alternative
-from rayhelm.planner.alternative_change import apply_change
 from rayhelm.planner.alternatives import list_alternatives
 from rayhelm.planner.planner import plan_fleet
 from shared.fleets import load, plan
@@ -177,23 +175,3 @@ def test_checkpoint_of_models_with_one_name_states_the_saving_of_all() -> None:
     for each in rows.values():
         assert saved > (each.saving_per_hour or 0.0) + 1
         assert each.note.endswith(f"; the models together cost {saved:.2f} USD/h less")
-
-
-@pytest.mark.parametrize(
-    ("data", "change", "result"),
-    [
-        ({"a": 1, "b": {"c": 2}}, {"b": {"c": None, "d": 3}}, {"a": 1, "b": {"d": 3}}),
-        ({"a": 1}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}),
-        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
-        (None, {"a": 1}, {"a": 1}),
-    ],
-)
-def test_change_is_merged_as_rfc_7396_says(data: Any, change: Any, result: Any) -> None:
-    assert apply_change(data, change) == result
-
-
-def test_change_leaves_the_fleet_file_as_it_is() -> None:
-    data = {"models": {"a": {"engine": {"seed": 1}}}}
-    merged = apply_change(data, {"models": {"a": {"engine": {"max_num_seqs": 512}}}})
-    assert merged["models"]["a"]["engine"] == {"seed": 1, "max_num_seqs": 512}
-    assert data == {"models": {"a": {"engine": {"seed": 1}}}}

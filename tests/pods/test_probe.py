@@ -74,7 +74,7 @@ def test_probe_measures_the_node_and_stores_its_figures(cluster: Cluster, kubeco
 def test_two_pods_measure_the_network_between_them(cluster: Cluster, kubeconfig: Path) -> None:
     writer: ClusterWriter = connect_writer(kubeconfig=kubeconfig)
     loaded = parse_fleet(parse_document(FLEET, "fleet.yaml"))
-    ((target, _),) = find_targets(writer, loaded, "main", (), given(cluster), NAMESPACE, on_cpu=True)
+    ((target, _),) = find_targets(writer, loaded.fleet, "main", (), given(cluster), NAMESPACE, on_cpu=True)
     probe = PoolProbe(writer, target, MINUTES * 60)
     # The node is alone: both pods run on it, and their messages pass its bridge and the NetworkPolicy.
     found = probe.measure_pairs([(NODE, NODE)])

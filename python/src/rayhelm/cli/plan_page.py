@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from rayhelm.cli.output import Format
 from rayhelm.deploy.render.plan_view import Field, build_plan_view
 from rayhelm.errors import RayhelmError, UsageError, collect
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.added_capacity import ChangedPlan
 from rayhelm.planner.planner import plan_fleet
@@ -63,7 +64,7 @@ class PlanServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, loaded: LoadedFleet, port: int = 0) -> None:
-        self.loaded, self.now = loaded, plan_fleet(loaded)
+        self.now = plan_fleet(loaded)
         super().__init__(("127.0.0.1", port), _Handler)
 
     @property
@@ -74,18 +75,18 @@ class PlanServer(ThreadingHTTPServer):
         """Return the page for the fields of the form."""
         changes = ",".join(f"{name}={value.strip()}" for name, value in query.items() if value.strip())
         then, problems = self._plan(changes) if changes else (None, [])
-        return build_plan_view(self.now, then, list(_list_fields(self.loaded, query)), changes, problems)
+        return build_plan_view(self.now, then, list(_list_fields(self.now.source.fleet, query)), changes, problems)
 
     def _plan(self, changes: str) -> tuple[ChangedPlan | None, list[str]]:
+        loaded = self.now.source
         try:
-            plan, problems = collect(lambda: plan_changed(self.loaded, parse_changes(changes, self.loaded)))
+            plan, problems = collect(lambda: plan_changed(loaded, parse_changes(changes, loaded)))
         except RayhelmError as error:
             return None, [str(error)]
         return plan, [str(problem) for problem in problems]
 
 
-def _list_fields(loaded: LoadedFleet, query: Mapping[str, str]) -> Iterator[Field]:
-    fleet = loaded.fleet
+def _list_fields(fleet: Fleet, query: Mapping[str, str]) -> Iterator[Field]:
     for name, model in fleet.models.items():
         keys = (
             {"traffic": f"times {model.traffic.requests_per_second:g} requests/s"}

@@ -93,29 +93,31 @@ def probe_command(
         raise UsageError("the fleet file is missing: rayhelm probe FLEET")
     # Without its measurements: the first probe writes them, and a later one replaces them.
     loaded = parse_fleet(read_document(find_fleet_file(fleet)))
-    region = choose_cluster(loaded, cluster)
-    registry = check_mirror(registry, "--registry") if registry else read_registry(loaded, region)
+    region = choose_cluster(loaded.fleet, cluster)
+    registry = check_mirror(registry, "--registry") if registry else read_registry(loaded.fleet, region)
     if setup:
-        print(format_objects(build_setup(namespace, list_images(loaded, region, image, registry), priority_class)))
+        images = list_images(loaded.fleet, region, image, registry)
+        print(format_objects(build_setup(namespace, images, priority_class)))
         return
     if output:
         check_writable(output, "rayhelm probe FLEET -o FILE")
         read_file(output)  # a file of another kind is not overwritten
     try:
         writer = connect_writer(context, kubeconfig)
-        targets = find_targets(
-            writer,
-            loaded,
-            region,
-            pool or (),
-            image,
-            namespace,
-            on_cpu=cpu,
-            registry=registry,
-            assigned_user=assigned_user,
-            priority_class=priority_class,
-            warn=warn,
-        )
+        with loaded.joined():
+            targets = find_targets(
+                writer,
+                loaded.fleet,
+                region,
+                pool or (),
+                image,
+                namespace,
+                on_cpu=cpu,
+                registry=registry,
+                assigned_user=assigned_user,
+                priority_class=priority_class,
+                warn=lambda problem: warn(str(loaded.locate(problem))),
+            )
         if dry_run:
             print(format_objects(list_jobs(targets, timeout * 60)))
             return

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rayhelm.fleet.checks import check
 from rayhelm.fleet.document import Document, read_document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.measurements import FleetMeasurements, load_measurements
+from rayhelm.fleet.merge_patch import apply_change
 from rayhelm.fleet.translate import translate_errors
 
 __all__ = ["LoadedFleet", "build_outside_problem", "load_fleet", "parse_fleet"]
@@ -46,8 +48,9 @@ class LoadedFleet:
         data: Mapping[str, Any] = self.document.data
         return data
 
-    def with_data(self, data: Mapping[str, Any]) -> "LoadedFleet":
-        """Return the fleet with other data; its problems have the lines of this one. Raises FleetError."""
+    def change(self, *changes: Mapping[str, Any]) -> "LoadedFleet":
+        """Return the fleet with merge patches applied; its problems have the lines of this one. Raises FleetError."""
+        data = reduce(apply_change, changes, self.data)
         return replace(parse_fleet(replace(self.document, data=data)), measured=self.measured)
 
     def locate(self, problem: Problem) -> Problem:

@@ -1,11 +1,12 @@
 """Nodes and GPU limits that a changed fleet lacks: added to its file in memory, so that a question has its answer."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.closed import Closed
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.load import LoadedFleet
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.plan import Plan
@@ -64,37 +65,39 @@ class ChangedPlan(Closed):
         return (*map(str, self.nodes), *map(str, self.limits))
 
 
-def plan_with_more_capacity(loaded: LoadedFleet, build: Callable[[dict[str, Any]], LoadedFleet]) -> ChangedPlan:
-    """Plan a fleet; if only nodes or limits of tenants are missing, with those that its problems name. `build` makes a
-    fleet of changed data. Raises FleetError with the first problems if there is another one."""
-    before, first = loaded, None
+def plan_with_more_capacity(loaded: LoadedFleet) -> ChangedPlan:
+    """Plan a fleet; if only nodes or limits of tenants are missing, with those that its problems name. Raises
+    FleetError with the first problems if there is another one."""
+    changed, first = loaded, None
     for _ in range(_ROUNDS):
         try:
-            plan = plan_fleet(loaded)
+            plan = plan_fleet(changed)
         except FleetError as error:
             first = first or error
             missing = _find_missing(error.problems)
             if missing is None:
                 break
-            loaded = build(_add(loaded.document.data, missing))
+            changed = changed.change(missing)
         else:
-            return ChangedPlan(
-                plan=plan, nodes=tuple(_list_nodes(before, loaded)), limits=tuple(_list_limits(before, loaded))
+            old, new = (
+                build_inventories(each.fleet, each.measured, each.fleet.extend_catalog()) for each in (loaded, changed)
             )
+            limits = _list_limits(loaded.fleet, changed.fleet)
+            return ChangedPlan(plan=plan, nodes=tuple(_list_nodes(old, new)), limits=tuple(limits))
     raise first or FleetError("no plan")
 
 
-def _find_missing(problems: Sequence[Problem]) -> Mapping[tuple[str, str, str], Any] | None:
-    """Return the values that solve all problems by section, name and key; None if one of them needs something else."""
-    missing: dict[tuple[str, str, str], Any] = {}
+def _find_missing(problems: Sequence[Problem]) -> dict[str, dict[str, dict[str, Any]]] | None:
+    """Return the change that solves all problems; None if one of them needs something else."""
+    missing: dict[str, dict[str, dict[str, Any]]] = {}
     for problem in problems:
         fixes = [fix for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix)]
         found = [(match, fix.value) for fix in fixes if (match := _KEY.fullmatch(fix.path)) and fix.value]
         if not found:
             return None
         match, value = found[0]
-        key = match[1], match["name"], match["key"]
-        missing[key] = max(missing.get(key, value), value, key=_measure)
+        keys, key = missing.setdefault(match[1], {}).setdefault(match["name"], {}), match["key"]
+        keys[key] = max(keys.get(key, value), value, key=_measure)
     return missing
 
 
@@ -102,15 +105,7 @@ def _measure(value: Any) -> float:
     return len(value) if isinstance(value, list) else float(value)
 
 
-def _add(data: Mapping[str, Any], missing: Mapping[tuple[str, str, str], Any]) -> dict[str, Any]:
-    changed = dict(data)
-    for (section, name, key), value in missing.items():
-        changed[section] = {**changed[section], name: {**changed[section][name], key: value}}
-    return changed
-
-
-def _list_nodes(before: LoadedFleet, after: LoadedFleet) -> Iterator[AddedNodes]:
-    old, new = (build_inventories(each.fleet, each.measured, each.fleet.extend_catalog()) for each in (before, after))
+def _list_nodes(old: Mapping[str, PoolInventory], new: Mapping[str, PoolInventory]) -> Iterator[AddedNodes]:
     for name, pool in new.items():
         if more := pool.node_count - old[name].node_count:
             costs = _find_cost(old[name]), _find_cost(pool)
@@ -125,8 +120,8 @@ def _find_cost(pool: PoolInventory) -> float | None:
     return None if any(price is None for price, _ in prices) else sum((price or 0.0) * count for price, count in prices)
 
 
-def _list_limits(before: LoadedFleet, after: LoadedFleet) -> Iterator[RaisedLimit]:
-    for name, tenant in after.fleet.tenants.items():
-        old = before.fleet.tenants[name].gpus
+def _list_limits(before: Fleet, after: Fleet) -> Iterator[RaisedLimit]:
+    for name, tenant in after.tenants.items():
+        old = before.tenants[name].gpus
         if tenant.gpus is not None and old is not None and tenant.gpus > old:
             yield RaisedLimit(tenant=name, gpus=int(tenant.gpus), of=old)

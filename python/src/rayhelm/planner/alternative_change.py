@@ -1,14 +1,11 @@
-"""The change of the fleet file that makes an alternative the plan, and the plan with it.
+"""The change of the fleet file that makes an alternative the plan, and the plan with it."""
 
-A change is a merge patch (RFC 7396): maps are merged, other values replace, and None removes a key.
-"""
-
-import copy
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
 from rayhelm.errors import Fix, FleetError
+from rayhelm.fleet.merge_patch import apply_change
 from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.blocked_shares import leave_out_blocked_shares
 from rayhelm.planner.placement.candidates import Candidate
@@ -16,7 +13,7 @@ from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.planner.shape import write_parallelism
 
-__all__ = ["apply_change", "confirm", "pin_split", "plan_with", "share_load"]
+__all__ = ["confirm", "pin_split", "plan_with", "share_load"]
 
 Change = dict[str, Any]
 
@@ -24,22 +21,9 @@ _MOST_CONFIRMED = 30
 """Models of a fleet up to which each alternative is planned: a plan of a large fleet takes seconds."""
 
 
-def apply_change(data: Any, change: Any) -> Any:
-    """Return a value with a merge patch applied; the value itself stays."""
-    if not isinstance(change, Mapping):
-        return copy.deepcopy(change)
-    merged = dict(data) if isinstance(data, Mapping) else {}
-    for key, value in change.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = apply_change(merged.get(key), value)
-    return merged
-
-
 def plan_with(plan: Plan, change: Change) -> Plan:
     """Plan the fleet of a plan with a change. Raises FleetError if it has no plan."""
-    return plan_fleet(plan.source.with_data(apply_change(plan.source.data, change)), plan.facts)
+    return plan_fleet(plan.source.change(change), plan.facts)
 
 
 def confirm(plan: Plan, model: str, found: Iterable[Alternative]) -> list[Alternative]:

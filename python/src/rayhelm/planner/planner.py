@@ -54,13 +54,13 @@ class _Outcome:
 def plan_fleet(loaded: LoadedFleet, facts: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems, each with its line."""
     with loaded.joined():
-        return _plan(loaded, loaded.fleet.extend_catalog(facts))
+        facts = loaded.fleet.extend_catalog(facts)
+        build_inventories(loaded.fleet, loaded.measured, facts)
+        check_hosts(loaded.fleet, facts)
+        return _plan(resolve(loaded, facts))
 
 
-def _plan(loaded: LoadedFleet, facts: Catalog) -> Plan:
-    build_inventories(loaded.fleet, loaded.measured, facts)
-    check_hosts(loaded.fleet, facts)
-    resolved = resolve(loaded, facts)
+def _plan(resolved: Resolved) -> Plan:
     first = _place(resolved)
     last: _Outcome | None = first
     while last and last.too_large:

@@ -1,6 +1,5 @@
 """Change a fleet for a comparison: other traffic, GPUs or settings, without an edit of its file."""
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,8 +9,9 @@ from pydantic import TypeAdapter
 
 from rayhelm.errors import Fix, FleetError, Problem, UsageError, each_problem
 from rayhelm.facts import load_catalog
-from rayhelm.fleet.document import Document
-from rayhelm.fleet.load import LoadedFleet, parse_fleet
+from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.merge_patch import apply_change
 from rayhelm.fleet.nearest import nearest
 from rayhelm.fleet.units import Duration
 from rayhelm.planner.added_capacity import ChangedPlan, plan_with_more_capacity
@@ -32,48 +32,53 @@ class _Key:
     """`models` or `pools`."""
     example: str
     what: str
-    apply: Callable[[Section, str], None]
-    """Changes one model or pool of the fleet file. Raises ValueError with what is allowed."""
+    build: Callable[[Section, str], Section]
+    """Returns the merge patch of one model or pool of the fleet file. Raises ValueError with what is allowed."""
 
 
 @dataclass(frozen=True)
 class FleetChange:
     """One part of `--what-if`."""
 
-    key: str
-    name: str
-    """Model or pool; empty for all."""
-    value: str
+    text: str
+    """`POOL.gpu=L4-24GB`."""
+    patch: Section
+    """Merge patch of the fleet file."""
 
 
 def parse_changes(text: str, loaded: LoadedFleet) -> tuple[FleetChange, ...]:
     """Parse `traffic=2x,POOL.gpu=L4-24GB`. Raises UsageError with what is allowed."""
-    changes = tuple(_parse_change(part.strip(), loaded) for part in text.split(",") if part.strip())
+    changes: list[FleetChange] = []
+    data = loaded.data
+    for part in filter(None, map(str.strip, text.split(","))):
+        change = _parse_change(part, data, loaded.fleet)
+        changes.append(change)
+        data = apply_change(data, change.patch)
     if not changes:
         raise UsageError(f"--what-if is empty. {_describe_keys()}")
-    return changes
+    return tuple(changes)
 
 
-def _parse_change(part: str, loaded: LoadedFleet) -> FleetChange:
-    left, equals, value = part.partition("=")
-    name, _, key = left.strip().rpartition(".")
-    if not equals or not value.strip():
+def _parse_change(part: str, data: Mapping[str, Any], fleet: Fleet) -> FleetChange:
+    left, equals, value = (each.strip() for each in part.partition("="))
+    name, _, key = left.rpartition(".")
+    if not equals or not value:
         raise UsageError(f"--what-if `{part}` is not KEY=VALUE. {_describe_keys()}")
     if key not in _KEYS:
         near = nearest(key, _KEYS)
         hint = f"; did you mean `{near[0]}`?" if near else "."
         raise UsageError(f"--what-if: unknown key `{key}`{hint} {_describe_keys()}")
-    known = sorted(loaded.document.data[_KEYS[key].section])
+    section = _KEYS[key].section
+    known = sorted(data[section])
     if name and name not in known:
-        kind = _KEYS[key].section.removesuffix("s")
+        kind = section.removesuffix("s")
         raise UsageError(f"--what-if `{part}`: no {kind} is called `{name}`; there are {', '.join(known)}")
-    change, names = FleetChange(key, name, value.strip()), [name] if name else list(known)
-    if key == "traffic" and not any(loaded.fleet.models[each].states_traffic for each in names):
+    names = [name] if name else known
+    if key == "traffic" and not any(fleet.models[each].states_traffic for each in names):
         which = f"model `{name}` has" if name else "the models have"
         raise UsageError(f"--what-if `{part}`: {which} no `traffic` in the fleet file")
-    for each in names:
-        _apply(change, each, copy.deepcopy(loaded.document.data))
-    return change
+    patch = {section: {each: _build_patch(key, each, value, data[section][each] or {}) for each in names}}
+    return FleetChange(f"{left}={value}", patch)
 
 
 def _describe_keys() -> str:
@@ -84,34 +89,24 @@ def _describe_keys() -> str:
 def plan_changed(loaded: LoadedFleet, changes: tuple[FleetChange, ...]) -> ChangedPlan:
     """Plan the changed fleet, with the nodes that it lacks. Raises FleetError if it has no plan for another reason; its
     problems name the change."""
-    data = copy.deepcopy(loaded.document.data)
-    for change in changes:
-        for name in [change.name] if change.name else list(data[_KEYS[change.key].section]):
-            _apply(change, name, data)
-
-    def build(changed: Section) -> LoadedFleet:
-        document = Document(loaded.document.file, changed, loaded.document.lines)
-        return replace(parse_fleet(document), measured=loaded.measured)
-
     with each_problem(lambda problem: _name_change(problem, changes)):
-        return plan_with_more_capacity(build(data), build)
+        return plan_with_more_capacity(loaded.change(*(each.patch for each in changes)))
 
 
 def _name_change(problem: Problem, changes: tuple[FleetChange, ...]) -> Problem:
-    text = ",".join(f"{change.name}.{change.key}={change.value}".lstrip(".") for change in changes)
+    text = ",".join(change.text for change in changes)
     return replace(problem, message=f"with --what-if {text}: {problem.message}")
 
 
-def _apply(change: FleetChange, name: str, data: Section) -> None:
-    key = _KEYS[change.key]
-    entry = data[key.section][name] = dict(data[key.section][name] or {})
+def _build_patch(key: str, name: str, value: str, entry: Section) -> Section:
+    """Return the change of one model or pool. Raises UsageError with what is allowed."""
     try:
-        key.apply(entry, change.value)
+        patch = _KEYS[key].build(entry, value)
     except ValueError as error:
-        raise UsageError(f"--what-if {change.key}={change.value}: {error}") from None
-    if change.key == "gpu" and not entry.get("nodeSelector"):
-        # Pools with the same GPU are refused if no label distinguishes their nodes.
-        entry["nodeSelector"] = {_POOL_LABEL: name}
+        raise UsageError(f"--what-if {key}={value}: {error}") from None
+    # Pools with the same GPU are refused if no label distinguishes their nodes.
+    is_labeled = key != "gpu" or entry.get("nodeSelector")
+    return patch if is_labeled else {**patch, "nodeSelector": {_POOL_LABEL: name}}
 
 
 def _read_factor(value: str) -> float:
@@ -121,40 +116,38 @@ def _read_factor(value: str) -> float:
     return float(found[1])
 
 
-def _change_traffic(model: Section, value: str) -> None:
-    factor = _read_factor(value)
-    if model.get("traffic"):
-        traffic = model["traffic"] = dict(model["traffic"])
-        traffic["requestsPerSecond"] = float(traffic["requestsPerSecond"]) * factor
+def _change_traffic(model: Section, value: str) -> Section:
+    factor, traffic = _read_factor(value), model.get("traffic")
+    return {"traffic": {"requestsPerSecond": float(traffic["requestsPerSecond"]) * factor}} if traffic else {}
 
 
-def _change_objective(key: str) -> Callable[[Section, str], None]:
-    def change(model: Section, value: str) -> None:
+def _change_objective(key: str) -> Callable[[Section, str], Section]:
+    def change(_: Section, value: str) -> Section:
         try:
             TypeAdapter(Duration).validate_python(value)
         except ValueError:
             raise ValueError("a duration with its unit is allowed, such as 500ms or 2s") from None
-        model["slo"] = {**(model.get("slo") or {}), key: value}
+        return {"slo": {key: value}}
 
     return change
 
 
-def _change_source(model: Section, value: str) -> None:
+def _change_source(model: Section, value: str) -> Section:
     try:
-        model["source"] = load_catalog().model(value).id
+        source = load_catalog().model(value).id
     except FleetError as error:
         raise ValueError(_describe(error)) from None
-    model.pop("revision", None)
-    model.setdefault("unpinnedReason", "another checkpoint, for a comparison")
+    why = model.get("unpinnedReason", "another checkpoint, for a comparison")
+    return {"source": source, "revision": None, "unpinnedReason": why}
 
 
-def _change_sequences(model: Section, value: str) -> None:
+def _change_sequences(_: Section, value: str) -> Section:
     if not value.isdecimal() or not 1 <= int(value) <= 8192:
         raise ValueError("a number from 1 to 8192 is allowed")
-    model["engine"] = {**(model.get("engine") or {}), "max_num_seqs": int(value)}
+    return {"engine": {"max_num_seqs": int(value)}}
 
 
-def _change_gpu(pool: Section, value: str) -> None:
+def _change_gpu(pool: Section, value: str) -> Section:
     """Set the GPU as it is written, so that the plan warns of an ambiguous name. The price of the pool was that of
     another GPU, so the one of the catalog counts."""
     if "/" in value:
@@ -163,35 +156,31 @@ def _change_gpu(pool: Section, value: str) -> None:
         load_catalog().gpu(value)
     except FleetError as error:
         raise ValueError(_describe(error)) from None
-    pool.pop("price", None)
-    if pool.get("hosts"):
-        pool["hosts"] = [{**host, "gpu": value} for host in pool["hosts"]]
-    else:
-        pool["gpu"] = value
+    hosts = pool.get("hosts")
+    changed = {"hosts": [{**host, "gpu": value} for host in hosts]} if hosts else {"gpu": value}
+    return {"price": None, **changed}
 
 
-def _change_nodes(pool: Section, value: str) -> None:
+def _change_nodes(pool: Section, value: str) -> Section:
     if pool.get("hosts"):
         raise ValueError("only for pools with `nodes`; name one: POOL.nodes=2x")
-    nodes = int(pool.get("nodes") or 1)
     if value.isdecimal() and int(value) >= 1:
-        pool["nodes"] = int(value)
-        return
+        return {"nodes": int(value)}
     try:
         factor = _read_factor(value)
     except ValueError:
         raise ValueError("a number of nodes, or a factor such as 2x, is allowed") from None
-    pool["nodes"] = max(1, round(nodes * factor))
+    return {"nodes": max(1, round(int(pool.get("nodes") or 1) * factor))}
 
 
-def _change_price(pool: Section, value: str) -> None:
+def _change_price(_: Section, value: str) -> Section:
     try:
         price = float(value)
     except ValueError:
         price = -1.0
     if not 0 < price < 1e6:
         raise ValueError("USD per GPU and hour, a number above 0, is allowed")
-    pool["price"] = f"{price:g} USD/h"
+    return {"price": f"{price:g} USD/h"}
 
 
 def _describe(error: FleetError) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rayhelm.deploy.images.reference import parse_reference
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
-from rayhelm.fleet.load import LoadedFleet
+from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.measurements import CONFIG_MAP, FleetMeasurements, PoolMeasurement
 from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.worker_images import name_worker_image
 from rayhelm.live.cluster.kinds import CONFIG_MAPS, NODES
 from rayhelm.live.cluster.reader import ClusterReader
@@ -33,9 +34,9 @@ __all__ = [
 FoundTarget = tuple[PoolTarget, list[FoundNode]]
 
 
-def choose_cluster(loaded: LoadedFleet, wanted: str) -> str:
+def choose_cluster(fleet: Fleet, wanted: str) -> str:
     """Return the name of the cluster in the fleet file. Raises UsageError."""
-    names = list(loaded.fleet.clusters)
+    names = list(fleet.clusters)
     if wanted and wanted not in names:
         raise UsageError(f"the fleet has no cluster `{wanted}`; it has: {', '.join(names)}")
     if len(names) > 1 and not wanted:
@@ -45,7 +46,7 @@ def choose_cluster(loaded: LoadedFleet, wanted: str) -> str:
 
 def find_targets(
     reader: ClusterReader,
-    loaded: LoadedFleet,
+    fleet: Fleet,
     cluster: str,
     wanted: Sequence[str],
     image: str,
@@ -55,40 +56,40 @@ def find_targets(
     registry: str = "",
     assigned_user: bool = False,
     priority_class: str = "rayhelm-batch",
-    warn: Callable[[str], None] = lambda text: None,
+    warn: Callable[[Problem], None] = lambda problem: None,
 ) -> list[FoundTarget]:
     """Return the pools with their nodes. Raises UsageError for an unknown pool, and FleetError if a wanted pool, or
     every pool, cannot be measured; without `wanted`, `warn` gets the others."""
-    facts = loaded.fleet.facts
-    pools = {name: pool for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster}
+    facts = fleet.facts
+    pools = {name: pool for name, pool in fleet.pools.items() if pool.cluster == cluster}
     for name in wanted:
         if name not in pools:
             guess = did_you_mean(name, pools)
             raise UsageError(f"the fleet has no pool `{name}` in cluster `{cluster}`; {guess}".rstrip("; "))
-    inventories = build_inventories(loaded.fleet, loaded.measured, facts)
+    inventories = build_inventories(fleet, None, facts)
     nodes, run = reader.list(NODES), secrets.token_hex(3)
     found: list[FoundTarget] = []
     problems: list[Problem] = []
     for name in wanted or pools:
-        target = _build_target(inventories[name], loaded, image, namespace, run, on_cpu=on_cpu, registry=registry)
+        target = _build_target(inventories[name], fleet, image, namespace, run, on_cpu=on_cpu, registry=registry)
         target = replace(target, priority_class=priority_class, assigned_user=assigned_user)
         here = find_nodes(pools[name], nodes, facts, on_cpu=on_cpu)
         if not here:
-            problems.append(_explain_no_node(name, loaded, reader.name, len(nodes)))
+            problems.append(_explain_no_node(name, fleet, reader.name, len(nodes)))
         elif inventories[name].partitioning and not on_cpu:
-            problems.append(_explain_parts(name, loaded))
+            problems.append(_explain_parts(name))
         else:
             found.append((target, here))
     if problems and (wanted or not found):
         raise FleetError(problems)
     for problem in problems:
-        warn(str(problem))
+        warn(problem)
     return found
 
 
 def _build_target(
     inventory: PoolInventory,
-    loaded: LoadedFleet,
+    fleet: Fleet,
     image: str,
     namespace: str,
     run: str,
@@ -101,44 +102,44 @@ def _build_target(
         pool=inventory.pool,
         gpu=inventory.hosts[0].gpu,
         gpu_name=inventory.gpu_name,
-        image=image or _name_image(loaded, inventory.name, registry),
+        image=image or _name_image(fleet, inventory.name, registry),
         on_cpu=on_cpu,
         namespace=namespace,
         run=run,
     )
 
 
-def _explain_no_node(name: str, loaded: LoadedFleet, cluster: str, nodes: int) -> Problem:
-    pool = loaded.fleet.pools[name]
+def _explain_no_node(name: str, fleet: Fleet, cluster: str, nodes: int) -> Problem:
+    pool = fleet.pools[name]
     looked = f"labels {pool.node_selector}" if pool.node_selector else f"{pool.gpus_per_node or 1} x {pool.gpu}"
-    return loaded.document.problem(
+    return problem_at(
         ("pools", name),
         f"none of the {nodes} nodes of cluster {cluster} is in this pool (looked for {looked})",
         Fix(command="rayhelm discover", why="prints the pools that the cluster has"),
     )
 
 
-def _explain_parts(name: str, loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(
+def _explain_parts(name: str) -> Problem:
+    return problem_at(
         ("pools", name, "sharing"),
         "the GPUs of this pool are partitioned, and only whole GPUs are measured",
         Fix(command=f"rayhelm probe FLEET --pool {name} --cpu", why="measures its network"),
     )
 
 
-def list_images(loaded: LoadedFleet, cluster: str, image: str, registry: str = "") -> list[str]:
+def list_images(fleet: Fleet, cluster: str, image: str, registry: str = "") -> list[str]:
     """Return the images that the Jobs of a cluster may have. `registry`: of the globals of chart platform."""
-    pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
-    return sorted({_name_image(loaded, name, registry) for name in pools} | ({image} if image else set()))
+    pools = [name for name, pool in fleet.pools.items() if pool.cluster == cluster]
+    return sorted({_name_image(fleet, name, registry) for name in pools} | ({image} if image else set()))
 
 
-def _name_image(loaded: LoadedFleet, pool: str, registry: str) -> str:
-    return str(parse_reference(name_worker_image(loaded.fleet, pool)).move(registry))
+def _name_image(fleet: Fleet, pool: str, registry: str) -> str:
+    return str(parse_reference(name_worker_image(fleet, pool)).move(registry))
 
 
-def read_registry(loaded: LoadedFleet, cluster: str) -> str:
+def read_registry(fleet: Fleet, cluster: str) -> str:
     """Return the registry that `values` of the cluster hand to chart platform; empty for none."""
-    found = (loaded.fleet.clusters[cluster].values.get("global") or {}).get("imageRegistry")
+    found = (fleet.clusters[cluster].values.get("global") or {}).get("imageRegistry")
     return found if isinstance(found, str) else ""
 
 

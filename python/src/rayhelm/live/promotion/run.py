@@ -28,8 +28,9 @@ def decide_promotion(
 ) -> tuple[PromotionReport, str, str]:
     """Return the report, and the text of the fleet file before and after. Raises FleetError and MissingError."""
     text = read_text(fleet)
-    loaded = load_fleet(fleet)
-    subject = find_subject(model, loaded, plan_fleet(loaded))
+    plan = plan_fleet(load_fleet(fleet))
+    with plan.source.joined():
+        subject = find_subject(model, plan)
     # An edit that the file does not allow is reported before the queries.
     other = 0 if subject.weight else wanted.steps[0]
     set_number(text, str(fleet), subject.weight_path, other)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
 from rayhelm.fleet.fleet import Fleet
-from rayhelm.fleet.load import LoadedFleet
 from rayhelm.fleet.models import STABLE, ModelSpec, Slo
 from rayhelm.fleet.nearest import did_you_mean
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.yaml_nodes import Path
 from rayhelm.planner.plan import Plan
 
@@ -48,15 +48,15 @@ class Subject:
         return f"{self.name.replace('/', _SLASH)}:{version}"
 
 
-def find_subject(model: str, loaded: LoadedFleet, plan: Plan) -> Subject:
+def find_subject(model: str, plan: Plan) -> Subject:
     """Raises UsageError for an unknown model, and FleetError for one that is no version of another model, or that no
     gateway distributes requests to."""
-    fleet = loaded.fleet
-    if problems := list(_check_model(model, loaded)):
+    fleet = plan.source.fleet
+    if problems := _check_model(model, fleet):
         raise FleetError(problems)
     name, version = fleet.served_name(model), fleet.version_of(model)
     base, spec = fleet.models[name], fleet.models[model]
-    owner = _find_owner(model, version, loaded)
+    owner = _find_owner(model, version, fleet)
     others = {fleet.version_of(each): _weight_of(fleet, each) for each in fleet.served_as(name)}
     others.pop(version)
     gateways = {cluster: each for cluster, each in plan.gateways.items() if name in each.models}
@@ -65,7 +65,7 @@ def find_subject(model: str, loaded: LoadedFleet, plan: Plan) -> Subject:
         path = ("tenants",) if fleet.tenants else ()
         fix = Fix("/tenants", {"apps": {"models": [name]}}, "the team that calls it") if not fleet.tenants else None
         example = fix or Fix.advice(f"add `{name}` to `models` of the tenant that calls it")
-        raise FleetError(loaded.document.problem(path, message, example))
+        raise FleetError(problem_at(path, message, example))
     return Subject(
         model=model,
         name=name,
@@ -83,8 +83,7 @@ def find_subject(model: str, loaded: LoadedFleet, plan: Plan) -> Subject:
     )
 
 
-def _check_model(model: str, loaded: LoadedFleet) -> list[Problem]:
-    fleet, document = loaded.fleet, loaded.document
+def _check_model(model: str, fleet: Fleet) -> list[Problem]:
     if model not in fleet.models:
         raise UsageError(f"the fleet has no model `{model}`; {did_you_mean(model, fleet.models)}".rstrip("; "))
     served_as = fleet.models[model].served_as
@@ -95,21 +94,20 @@ def _check_model(model: str, loaded: LoadedFleet) -> list[Problem]:
     if served_as:
         message = f"`{model}` has the same weights as `{served_as.model}`, and no version to promote{known}"
         fix = Fix("servedAs", {"model": served_as.model, "version": "next", "weight": 0}, "if its weights are others")
-        return [document.problem(("models", model), message, fix)]
+        return [problem_at(("models", model), message, fix)]
     message = f"`{model}` has no `servedAs`: it serves no other version of a model{known}"
     example = f"its new version is a second model: servedAs: {{model: {model}, version: next, weight: 0}}"
-    return [document.problem(("models", model), message, Fix.advice(example))]
+    return [problem_at(("models", model), message, Fix.advice(example))]
 
 
-def _find_owner(model: str, version: str, loaded: LoadedFleet) -> str:
+def _find_owner(model: str, version: str, fleet: Fleet) -> str:
     """Return the model that has the weight of a version. Raises FleetError if several have it."""
-    fleet = loaded.fleet
     same = [each for each in fleet.served_as(fleet.served_name(model)) if fleet.version_of(each) == version]
     owners = [each for each in same if (spec := fleet.models[each].served_as) and spec.weight is not None]
     if len(owners) > 1:
         message = f"version `{version}` has its weight at {len(owners)} models, and one edit cannot change them all"
         path = ("models", owners[1], "servedAs", "weight")
-        raise FleetError(loaded.document.problem(path, message, Fix.removal(why=f"`{owners[0]}` has it")))
+        raise FleetError(problem_at(path, message, Fix.removal(why=f"`{owners[0]}` has it")))
     return owners[0] if owners else model
 
 
