@@ -77,10 +77,6 @@ class Panel:
     def is_empty(self) -> bool:
         return not any(result.series for result in self.results)
 
-    @property
-    def empty_queries(self) -> list[str]:
-        return [result.target["expr"] for result in self.results if not result.series]
-
 
 def read_panels(client: httpx.Client, dashboard: Json, during: Range, chosen: Mapping[str, str]) -> list[Panel]:
     """Run all queries of a dashboard. `chosen` are values of its variables; the others are All."""

@@ -8,7 +8,6 @@ import yaml
 from rayhelm.errors import FleetError
 from rayhelm.observe.rules import load_alerts
 from rayhelm.observe.rules.alerts import read_alert
-from rayhelm.observe.rules.objectives import find_boundary
 
 GOOD = files("rayhelm").joinpath("data/alerts/HeadMemoryHigh.yaml").read_text(encoding="utf-8")
 
@@ -51,8 +50,3 @@ def test_unknown_query_is_refused_with_the_nearest_one() -> None:
 def test_unknown_severity_is_refused_at_its_line() -> None:
     message = refusal(severity="page")
     assert "HeadMemoryHigh.yaml:2: severity" in message
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(0.5, 0.5), (0.6, 0.75), (3, 5), (2560, 2560), (2561, None)])
-def test_boundary_is_at_or_above_the_target(seconds: float, expected: float | None) -> None:
-    assert find_boundary("ttft", seconds) == expected

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cluster.edits.compact import FILE, build_table, is_plain, render_table
+from cluster.edits.compact import FILE, build_table, render_table
 from cluster.edits.observation import (
     EditStep,
-    Observation,
     ObservationTable,
     ObservedEdit,
     list_versions,
@@ -23,14 +22,6 @@ def load(version: str) -> ObservationTable:
     table = load_observations(version)
     assert table
     return table
-
-
-def plain_rows(version: str) -> list[tuple[ObservedEdit, Observation]]:
-    return [
-        (row, row.observed)
-        for row in load(version).rows
-        if isinstance(row.observed, Observation) and is_plain(row, row.observed)
-    ]
 
 
 def test_both_supported_versions_are_observed() -> None:

@@ -2,7 +2,7 @@
 testdata of resource_customizations/."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -86,9 +86,6 @@ def write(kind: str, name: str, item: Object, kuberay: str) -> None:
     path = CUSTOMIZATIONS / f"ray.io/{kind}/testdata/{name}.yaml"
     header = f"# Status of KubeRay {kuberay}, recorded by tests/cluster/test_health.py; pod templates are removed.\n"
     path.write_text(header + text)
-
-
-Act = Callable[[Service], None]
 
 
 def test_service_is_healthy_only_when_it_serves(service: Service) -> None:

@@ -7,7 +7,6 @@ from rayhelm.facts import load_catalog
 from rayhelm.facts.mig import MigTable
 
 CUT = [gpu for gpu in load_catalog().gpus() if gpu.mig]
-TABLES = {gpu.mig: load_catalog().mig(gpu) for gpu in CUT}
 
 
 def table(gpu: str) -> MigTable:

@@ -20,7 +20,6 @@ FLOATS = "acme/of-our-own-bucket"
 HUB = (READ, FLOATS, "acme/read-by-us-too", "other/model", "model")
 SOURCES = (*HUB, *(f"/models/{name}/{at}" for name in HUB for at in (COMMIT, "main")), "s3://bucket/model", None)
 TOKENIZERS = (READ, "other/tokenizer", f"/models/{READ}/{COMMIT}")
-BY_TEXT = ("model-revision", "trust-reason", "request-timeout", "serve-config-form", "serve-config-key")
 
 
 def test_policies_read_random_configs_as_a_parser_does() -> None:

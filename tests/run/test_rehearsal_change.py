@@ -91,10 +91,6 @@ def classify_stand_in_edit(before: RayServiceValues, after: RayServiceValues) ->
     return classify_edit(release, before, after).effect
 
 
-def of_memory(values: RayServiceValues, memory: str) -> RayServiceValues:
-    return of_group(values, resources=copy(values.worker_groups["gpu"].resources, memory=memory))
-
-
 POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
     "another image": lambda values: copy(values, image=copy(values.image, tag="another")),
     "more memory": lambda values: of_group(values, resources=build_resources(cpu="8", memory="64Gi")),

@@ -23,7 +23,6 @@ class NetworkKind(Closed):
     effective_source: str = ""
     """Source of the measurement or inference."""
     latency_us: float | None = Field(default=None, gt=0)
-    latency_source: str = ""
     source: str
     notes: str = ""
 

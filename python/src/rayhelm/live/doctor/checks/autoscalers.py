@@ -22,7 +22,6 @@ _APIS = {
     "External": ("external.metrics.k8s.io/v1beta1", "the Prometheus adapter or KEDA"),
 }
 """API group that serves a type of metric, and what installs it."""
-_SCALABLE = {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
