@@ -13,7 +13,7 @@ build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-bodies verify-keda verify-argocd verify-release verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-memory verify-bodies verify-keda verify-argocd verify-release verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes R
 
 verify-mutations: setup ## check that the tests notice small faults in COMMITS (default HEAD); resumes; up to an hour each
 	@$(bin)/python ci/mutate.py $(or $(COMMITS),HEAD)
+
+verify-memory: setup ## compare weights and cache of 60 shapes with those of the classes of vLLM, built without memory (2 minutes)
+	@RAYHELM_ALL_SHAPES=1 $(bin)/pytest tests/serve/test_weights_against_vllm.py
 
 verify-bodies: setup ## compare two million mutated bodies as the gateway and Python read them, and write the result; resumes
 	@PYTHONPATH=tests $(bin)/python -m gateway.verify_bodies
