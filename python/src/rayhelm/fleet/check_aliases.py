@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["check_aliases"]
 
 
-def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_aliases(fleet: Fleet) -> Iterator[Problem]:
     owners: dict[str, str] = {}
     for model, spec in fleet.models.items():
         if not spec.aliases:
@@ -19,12 +19,12 @@ def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if spec.served_as:
             name = spec.served_as.model
             message = f"clients call `{model}` as `{name}`, and an alias belongs to the name that they call"
-            yield document.problem(path, message, Fix.removal("", f"write it at `{name}`"))
+            yield problem_at(path, message, Fix.removal("", f"write it at `{name}`"))
         if get_task(spec.task).server != "vllm":
             message = f"task `{spec.task}` has an application of its own, which gets the name as the client sent it"
-            yield document.problem(path, message, Fix.removal())
+            yield problem_at(path, message, Fix.removal())
         for message in _list_untested(model, fleet):
-            yield document.problem(path, message, Fix.removal())
+            yield problem_at(path, message, Fix.removal())
         for index, alias in enumerate(spec.aliases):
             other = owners.setdefault(alias, model)
             if alias in fleet.models:
@@ -35,7 +35,7 @@ def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 what = f"`{alias}` is already an alias of `{other}`"
             else:
                 continue
-            yield document.problem((*path, index), f"{what}: a request names one model", Fix.removal())
+            yield problem_at((*path, index), f"{what}: a request names one model", Fix.removal())
     for tenant, each in fleet.tenants.items():
         for index, name in enumerate(each.models):
             if name in owners and name not in fleet.models and name not in fleet.adapters:
@@ -43,7 +43,7 @@ def check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
                     f"`{name}` is an alias of `{owners[name]}`: a tenant that may call the model may use its aliases"
                 )
                 fix = Fix("..", list(dict.fromkeys(owners.get(one, one) for one in each.models)))
-                yield document.problem(("tenants", tenant, "models", index), message, fix)
+                yield problem_at(("tenants", tenant, "models", index), message, fix)
 
 
 def _list_untested(model: str, fleet: Fleet) -> Iterator[str]:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["check_derived_names"]
 
 
-def check_derived_names(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_derived_names(fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each model whose derived service or Serve application another model has.
 
     A number or a hash behind the second name would change when a model is added or removed, and with it the service
@@ -26,7 +26,7 @@ def check_derived_names(fleet: Fleet, document: Document) -> Iterator[Problem]:
             what = f"application in service `{service}`"
         if other == model or fleet.served_name(other) == fleet.served_name(model):
             continue
-        yield document.problem(
+        yield problem_at(
             ("models", model),
             f"its Kubernetes name is `{name}`, which is also the {what} of `{other}`: capitals, dots, slashes and"
             " underscores do not count in Kubernetes names",

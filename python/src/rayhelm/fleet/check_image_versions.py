@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.versions import versions
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.ray_images import FleetRayImage
 from rayhelm.fleet.yaml_nodes import Path
 
 __all__ = ["check_image_versions", "warn_image_versions"]
 
 
-def check_image_versions(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_image_versions(fleet: Fleet) -> Iterator[Problem]:
     """Yield images whose tag says another version than the plan has, and those of pools that their head cannot use."""
     for path, image, head_ray in _list_images(fleet):
         is_pool = path[0] == "pools"
@@ -22,11 +22,11 @@ def check_image_versions(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"the image has Ray {image.ray or ray}, and the head of its cluster has Ray {head_ray}: a worker with"
                 " another version cannot join"
             )
-            yield document.problem(path, message, _build_fix(image, image.ray or ray, head_ray, "ray"))
+            yield problem_at(path, message, _build_fix(image, image.ray or ray, head_ray, "ray"))
         elif not is_pool and image.ray is None and ray and ray != versions().ray:
-            yield document.problem(path, *_describe(image, "Ray", ray, versions().ray))
+            yield problem_at(path, *_describe(image, "Ray", ray, versions().ray))
         if image.vllm is None and vllm and vllm != versions().vllm:
-            yield document.problem(path, *_describe(image, "vLLM", vllm, versions().vllm))
+            yield problem_at(path, *_describe(image, "vLLM", vllm, versions().vllm))
 
 
 def warn_image_versions(fleet: Fleet) -> Iterator[str]:

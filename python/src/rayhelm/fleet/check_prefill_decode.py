@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.problems import problem_at
 
 __all__ = ["check_prefill_decode"]
 
@@ -14,11 +14,11 @@ SERVED_TASKS = ("chat",)
 _OWN_ARGUMENT = "kv_transfer_config"
 
 
-def check_prefill_decode(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_prefill_decode(fleet: Fleet) -> Iterator[Problem]:
     for name, spec in fleet.models.items():
         if spec.parallelism and spec.parallelism.separates_prefill:
             for key, message, fix in _list_conflicts(spec):
-                yield document.problem(("models", name, *key), message, fix)
+                yield problem_at(("models", name, *key), message, fix)
 
 
 def _list_conflicts(spec: ModelSpec) -> Iterator[tuple[tuple[str, ...], str, Fix]]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.fleet.base import short
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.overrides import Override, list_overrides
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.yaml_nodes import Path
 
 __all__ = ["check_secrets"]
@@ -20,32 +20,30 @@ _PUBLIC = re.compile(r"\$\([A-Za-z_][A-Za-z0-9_.-]*\)|true|false|[0-9]*")
 _PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
 
 
-def check_secrets(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_secrets(fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each variable and URL of `values` that has a secret. No message has its value."""
     for override in list_overrides(fleet):
-        yield from _check(override.values, override.path, {}, override, document)
+        yield from _check(override.values, override.path, {}, override)
 
 
-def _check(
-    value: Any, path: Path, holder: Mapping[str, Any], override: Override, document: Document
-) -> Iterator[Problem]:
+def _check(value: Any, path: Path, holder: Mapping[str, Any], override: Override) -> Iterator[Problem]:
     """`holder`: the map above the one that has the value."""
     if isinstance(value, str) and _PASSWORD.search(value):
         message = "the URL has a password, which all readers of the file and of the objects in the cluster can read"
-        yield document.problem(path, message, Fix.removal("", "give it as a Secret, by `extraEnv` with `valueFrom`"))
+        yield problem_at(path, message, Fix.removal("", "give it as a Secret, by `extraEnv` with `valueFrom`"))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _check(item, (*path, index), {}, override, document)
+            yield from _check(item, (*path, index), {}, override)
     elif isinstance(value, Mapping):
         name = value.get("name")
         if path[-2:-1] == ("extraEnv",) and _is_secret(name, value.get("value")):
-            yield document.problem(path, _describe(name), Fix("", _build_reference(str(name))))
+            yield problem_at(path, _describe(name), Fix("", _build_reference(str(name))))
             return
         for key, item in value.items():
             if path[-1] == "env" and _is_secret(key, item):
-                yield _build_problem(key, (*path, key), holder, override, document)
+                yield _build_problem(key, (*path, key), holder, override)
             else:
-                yield from _check(item, (*path, key), value, override, document)
+                yield from _check(item, (*path, key), value, override)
 
 
 def _is_secret(name: object, value: object) -> bool:
@@ -65,13 +63,13 @@ def _describe(name: object) -> str:
     )
 
 
-def _build_problem(name: str, path: Path, holder: Mapping[str, Any], override: Override, document: Document) -> Problem:
+def _build_problem(name: str, path: Path, holder: Mapping[str, Any], override: Override) -> Problem:
     if override.chart != "ray-service" or "serve" in path:
         fix = Fix.removal("", "and give it to the pods: `extraEnv` with `valueFrom` in the `values` of the pool")
     else:
         others = holder.get("extraEnv") or []
         fix = Fix("../../extraEnv", [*others, _build_reference(name)], "with the name of your Secret", replaces="")
-    return document.problem(path, _describe(name), fix)
+    return problem_at(path, _describe(name), fix)
 
 
 def _build_reference(name: str) -> dict[str, Any]:

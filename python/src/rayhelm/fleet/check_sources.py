@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts import load_catalog
 from rayhelm.fleet.base import short
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import Fleet
 from rayhelm.fleet.models import ModelSpec
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.sources import find_source_kind
 from rayhelm.fleet.web_url import remove_secrets
 from rayhelm.fleet.yaml_nodes import Path
@@ -22,23 +22,23 @@ _OLD_AZURE = ("az://", "wasb://", "wasbs://", "adl://")
 _AZURE_EXAMPLE = "azure://models@acme.blob.core.windows.net"
 
 
-def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_sources(fleet: Fleet) -> Iterator[Problem]:
     """Yield a problem for each source and each revision that has no meaning."""
     for name, model in fleet.models.items():
-        yield from _check(model, document, ("models", name))
+        yield from _check(model, ("models", name))
 
 
-def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+def _check(model: ModelSpec, path: Path) -> Iterator[Problem]:
     kind, source = find_source_kind(model.source), short(model.source)
     if kind == "unknown" and source.startswith("oci://"):
-        yield document.problem(
+        yield problem_at(
             (*path, "source"),
             f"`{source}` is not `oci://REGISTRY/REPOSITORY@sha256:DIGEST`, or a folder below it: names are lower case,"
             " and the digest, 64 hexadecimal digits, pins the weights",
             _propose_image(model.source),
         )
     elif kind == "unknown":
-        yield document.problem(
+        yield problem_at(
             (*path, "source"),
             f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, a container of Azure"
             " (`azure://`, `abfss://`), `pvc://CLAIM/PATH`, `oci://IMAGE@DIGEST`, or a path in the container",
@@ -46,20 +46,20 @@ def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem
         )
     elif kind == "path" and not (model.architecture or model.memory) and (known := _find_full_id(source)):
         message = f"`{source}` would be a path in the container; the id of the model on the hub is `{known}`"
-        yield document.problem((*path, "source"), message, Fix("", known))
+        yield problem_at((*path, "source"), message, Fix("", known))
     elif model.revision and len(model.revision) != _DIGITS.get(kind):
         if kind == "bucket":
             fix = Fix("", "0" * 64, f"with the output of: {_SUMS}")
-            yield document.problem((*path, "revision"), f"`{source}` is pinned by 64 hexadecimal digits: {_SUMS}", fix)
+            yield problem_at((*path, "revision"), f"`{source}` is pinned by 64 hexadecimal digits: {_SUMS}", fix)
         elif kind == "hub":
             fix = Fix("", "0" * 40, "with the commit, from the history page of the hub")
-            yield document.problem((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
+            yield problem_at((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
         else:
             why = (
                 f"nothing checks the revision of `{source}`: only hub ids and URLs of `s3://`, `gs://`, `azure://` and"
                 " `abfss://` have one" + ". The digest pins an image" * (kind == "image")
             )
-            yield document.problem((*path, "revision"), why, Fix.removal())
+            yield problem_at((*path, "revision"), why, Fix.removal())
 
 
 def _propose_source(source: str) -> Fix:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.facts.tasks import get_task
-from rayhelm.fleet.document import Document
 from rayhelm.fleet.fleet import UNOWNED, Fleet
 from rayhelm.fleet.nearest import nearest
 from rayhelm.fleet.pools import Pool
+from rayhelm.fleet.problems import problem_at
 from rayhelm.fleet.references import reference
 
 __all__ = ["RELEASES", "check_tenants"]
@@ -18,25 +18,25 @@ RELEASES = "tenants"
 """Namespace of the releases of the chart `tenant`; no tenant has access to it."""
 
 
-def check_tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
-    yield from _check_aliases(fleet, document)
-    yield from _check_models(fleet, document)
-    yield from _check_bounds(fleet, document)
-    yield from _check_token_limits(fleet, document)
-    yield from _check_gpus(fleet, document)
-    yield from _check_keys(fleet, document)
-    yield from _check_namespaces(fleet, document)
-    yield from _check_gateways(fleet, document)
+def check_tenants(fleet: Fleet) -> Iterator[Problem]:
+    yield from _check_aliases(fleet)
+    yield from _check_models(fleet)
+    yield from _check_bounds(fleet)
+    yield from _check_token_limits(fleet)
+    yield from _check_gpus(fleet)
+    yield from _check_keys(fleet)
+    yield from _check_namespaces(fleet)
+    yield from _check_gateways(fleet)
 
 
-def _check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_aliases(fleet: Fleet) -> Iterator[Problem]:
     """An alias is a Service, so a namespace has each alias once, and none with the name of the gateway's Service."""
     taken: dict[tuple[str, str], str] = {}
     gateways = {cluster.gateway.namespace for cluster in fleet.clusters.values()}
     for service, aliases in ((name, service.aliases) for name, service in fleet.services.items() if service.aliases):
         for index, alias in enumerate(aliases.names):
             if alias == _GATEWAY and aliases.namespace in gateways:
-                yield document.problem(
+                yield problem_at(
                     ("services", service, "aliases", "names", index),
                     f"`{alias}` is the Service of the gateway in namespace `{aliases.namespace}`: clients would reach"
                     f" `{service}` in its place, without keys and limits",
@@ -44,35 +44,36 @@ def _check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 )
             other = taken.setdefault((aliases.namespace, alias), service)
             if other != service:
-                yield document.problem(
+                yield problem_at(
                     ("services", service, "aliases", "names", index),
                     f"service `{other}` already has the alias `{alias}` in namespace `{aliases.namespace}`",
                     Fix.removal("" if len(aliases.names) > 1 else "../..", "one of the two services keeps it"),
                 )
 
 
-def _check_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_models(fleet: Fleet) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
         for index, model in enumerate(tenant.models):
             path = ("tenants", name, "models", index)
-            yield from reference(document, path, model, [*fleet.models, *fleet.adapters, *fleet.aliases], "model")
+            known_names = [*fleet.models, *fleet.adapters, *fleet.aliases]
+            yield from reference(path, model, known_names, "model", listed=tenant.models)
             if model in fleet.models and fleet.served_name(model) != model:
                 known = fleet.served_name(model)
-                yield document.problem(path, f"clients call `{model}` as `{known}`", Fix("", known))
+                yield problem_at(path, f"clients call `{model}` as `{known}`", Fix("", known))
             if model in tenant.models[:index]:
                 unique = list(dict.fromkeys(tenant.models))
-                yield document.problem(path, f"`{model}` is listed twice", Fix("..", unique))
-    yield from _check_unused_models(fleet, document)
+                yield problem_at(path, f"`{model}` is listed twice", Fix("..", unique))
+    yield from _check_unused_models(fleet)
     for model, spec in fleet.models.items():
         if spec.application and not spec.application.paths and fleet.tenants_allowed(model):
-            yield document.problem(
+            yield problem_at(
                 ("models", model, "application"),
                 f"tenant `{fleet.tenants_allowed(model)[0]}` may call `{model}`, but the gateway has no path for it",
                 Fix("paths", {"/v1/ocr": "POST"}),
             )
 
 
-def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_unused_models(fleet: Fleet) -> Iterator[Problem]:
     """A model that no tenant may call holds GPUs without use, unless aliases lead to it without a gateway."""
     clients = [name for name, tenant in fleet.tenants.items() if tenant.models]
     named = {model for tenant in fleet.tenants.values() for model in tenant.models}
@@ -84,7 +85,7 @@ def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if fleet.tenants_allowed(model) or spec.served_as or (service and service.aliases) or named & {*spec.adapters}:
             continue
         models = [*fleet.tenants[clients[0]].models, model]
-        yield document.problem(
+        yield problem_at(
             ("models", model),
             "no tenant may call it, so its GPUs would be unused",
             Fix(f"/tenants.{clients[0]}.models", models),
@@ -92,7 +93,7 @@ def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
         )
 
 
-def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_bounds(fleet: Fleet) -> Iterator[Problem]:
     """A bound of a model that the tenant may not call would have no effect."""
     for name, tenant in fleet.tenants.items():
         for key, bounds in (("maxOutputTokens", tenant.max_output_tokens), ("maxBodyBytes", tenant.max_body_bytes)):
@@ -104,22 +105,22 @@ def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
                     fixed = {**bounds, owner: bounds.get(owner, bound)}
                     del fixed[model]
                     message = f"`{model}` is an alias of `{owner}`: the bound of the model holds for its aliases"
-                    yield document.problem(path, message, Fix("..", fixed))
+                    yield problem_at(path, message, Fix("..", fixed))
                     continue
                 near = nearest(model, [each for each in tenant.models if each not in bounds])
                 what = "is not one of the models of the tenant" if model in fleet.models else "is no model"
                 fix = Fix(f"../{near[0]}", bound, replaces="") if near else Fix.removal()
-                yield document.problem(path, f"`{model}` {what}", fix)
+                yield problem_at(path, f"`{model}` {what}", fix)
 
 
-def _check_token_limits(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_token_limits(fleet: Fleet) -> Iterator[Problem]:
     """The gateway counts tokens only where responses have their number."""
     for name, tenant in fleet.tenants.items():
         served = [base for name in tenant.models if (base := fleet.served_by(name)) in fleet.models]
         tasks = [get_task(fleet.models[model].task) for model in served]
         is_known = len(tasks) == len(tenant.models)
         if tenant.tokens_per_minute and is_known and not any(task.reports_usage for task in tasks):
-            yield document.problem(
+            yield problem_at(
                 ("tenants", name, "tokensPerMinute"),
                 f"tenant `{name}` may call no model of a task whose responses have a number of tokens, so the limit has"
                 " no effect",
@@ -127,7 +128,7 @@ def _check_token_limits(fleet: Fleet, document: Document) -> Iterator[Problem]:
             )
 
 
-def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_gpus(fleet: Fleet) -> Iterator[Problem]:
     claimed = sum(tenant.gpus or 0 for tenant in fleet.tenants.values())
     available = sum(_gpus_in(pool) for pool in fleet.pools.values())
     if claimed > available:
@@ -140,7 +141,7 @@ def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
             else Fix.removal(f"{most}.gpus", "it then has no limit of its own")
         )
         claims = ", ".join(f"{name} {tenant.gpus:g}" for name, tenant in fleet.tenants.items() if tenant.gpus)
-        yield document.problem(
+        yield problem_at(
             ("tenants",),
             f"`gpus` of the tenants add up to {claimed:g} ({claims}), and the pools have {available}: lower them, or"
             " add nodes",
@@ -154,7 +155,7 @@ def _gpus_in(pool: Pool) -> int:
     return (pool.nodes or 0) * (pool.gpus_per_node or 1)
 
 
-def _check_keys(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_keys(fleet: Fleet) -> Iterator[Problem]:
     """An API key identifies one tenant."""
     owners: dict[str, str] = {}
     for name, tenant in fleet.tenants.items():
@@ -162,12 +163,10 @@ def _check_keys(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if other != name:
             both = f"tenants `{other}` and `{name}` have the same keys, those of Secret `{fleet.keys_of(name)}`"
             path = ("tenants", name, "keys", "secret") if tenant.keys.secret else ("tenants", other, "keys", "secret")
-            yield document.problem(
-                path, f"{both}: a key has to identify one tenant", Fix("", f"gateway-keys-{path[1]}")
-            )
+            yield problem_at(path, f"{both}: a key has to identify one tenant", Fix("", f"gateway-keys-{path[1]}"))
 
 
-def _check_namespaces(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_namespaces(fleet: Fleet) -> Iterator[Problem]:
     """A namespace has one owner, because its quota, access rights and Secrets are for one team."""
     owners: dict[str, str] = {}
     for tenant in fleet.tenants:
@@ -187,16 +186,16 @@ def _check_namespaces(fleet: Fleet, document: Document) -> Iterator[Problem]:
             message = f"namespace `{namespace}` has service `{unowned}`, which has no owner"
         else:
             continue
-        yield document.problem(path, message, Fix("", f"{tenant}-models"))
+        yield problem_at(path, message, Fix("", f"{tenant}-models"))
 
 
-def _check_gateways(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_gateways(fleet: Fleet) -> Iterator[Problem]:
     """Keys need a namespace of their own: a user who may edit a RayService can mount every Secret of its namespace."""
     taken = {fleet.namespace_of(service): service for service in reversed(fleet.service_names)}
     for name, cluster in fleet.clusters.items():
         namespace = cluster.gateway.namespace
         if service := taken.get(namespace):
-            yield document.problem(
+            yield problem_at(
                 ("clusters", name, "gateway", "namespace"),
                 f"namespace `{namespace}` also has service `{service}`, whose pods could mount the keys of the tenants",
                 Fix("", "gateway" if namespace != "gateway" else "ai-gateway"),

@@ -103,7 +103,7 @@ def parse_fleet(document: Document) -> LoadedFleet:
     except ValidationError as error:
         raise FleetError(translate_errors(error, document, Fleet)) from None
     if problems := check(fleet, document):
-        raise FleetError(problems)
+        raise FleetError(sorted(map(document.locate, problems), key=lambda problem: problem.line or 0))
     return LoadedFleet(share_load(fleet), document)
 
 
