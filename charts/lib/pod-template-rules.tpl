@@ -69,6 +69,7 @@
 {{- end }}
 {{- range get . "env" | default list }}
 {{- $reasons = append $reasons (include "lib.isSecret" (dict "name" .name "value" (get . "value")) | empty | ternary "" (printf "%s is the name of a secret: use valueFrom.secretKeyRef" .name)) }}
+{{- $reasons = append $reasons (include "lib.givesDevices" (dict "env" .) | empty | ternary "" (printf "%s gives it GPUs that it did not request" .name)) }}
 {{- end }}
 {{- range compact $reasons }}
 {{- $bad = append $bad (dict "name" $container.name "why" .) }}

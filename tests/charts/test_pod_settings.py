@@ -37,7 +37,9 @@ SETTINGS: Values = {
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {
             "name": "token",
-            "projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 1000000}}]},
+            "projected": {
+                "sources": [{"serviceAccountToken": {"path": "t", "audience": "vault", "expirationSeconds": 1000000}}]
+            },
         },
     ],
     "extraVolumeMounts": [

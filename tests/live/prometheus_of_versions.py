@@ -69,6 +69,8 @@ class PrometheusOfVersions:
     missing: range = range(0)
     """Minutes of the period without data."""
     has_gateway: bool = True
+    answer: Any = None
+    """Data of every answer, in place of the series."""
     asked: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -79,8 +81,10 @@ class PrometheusOfVersions:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 form = {key: values[0] for key, values in parse_qs(self.rfile.read(self._length()).decode()).items()}
-                found = list(fake._find(form))
-                answer = {"status": "success", "data": {"resultType": "matrix", "result": found}}
+                data = (
+                    {"resultType": "matrix", "result": list(fake._find(form))} if fake.answer is None else fake.answer
+                )
+                answer = {"status": "success", "data": data}
                 body = json.dumps(answer).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))

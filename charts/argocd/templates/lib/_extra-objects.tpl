@@ -33,15 +33,40 @@ kinds:
   AppProject: gives rights in Argo CD. Chart `argocd` has `project.extraKinds`
 {{- end }}
 
-{{- /* Why the chart does not create an object; empty if it does. Takes the object. */ -}}
-{{- define "argocd.refusesObject" -}}
-{{- $refused := include "argocd.refusedObjects" . | fromYaml }}
-{{- $group := contains "/" .apiVersion | ternary (.apiVersion | splitList "/" | first) "" }}
-{{- if hasSuffix "List" .kind -}}
-holds other objects. Write each of them by itself
-{{- else -}}
-{{ get $refused.groups $group | default (get $refused.kinds .kind) }}
+{{- /* The same for the charts whose objects are all in one namespace: of the whole cluster, or applied by an operator with
+       more rights than the author of the values. */ -}}
+{{- define "argocd.reachingGroups" -}}
+- [kustomize.toolkit.fluxcd.io, helm.toolkit.fluxcd.io, helm.cattle.io, helm.crossplane.io, kubernetes.crossplane.io]
+- [apiextensions.crossplane.io, constraints.gatekeeper.sh, flowcontrol.apiserver.k8s.io, karpenter.sh, management.cattle.io, node.k8s.io,
+   policy.networking.k8s.io, project.openshift.io, storage.k8s.io, templates.gatekeeper.sh, user.openshift.io]
 {{- end }}
+
+{{- /* Why the chart does not create an object; empty if it does. Takes a dict: object, v (the values with `root`). */ -}}
+{{- define "argocd.refusesObject" -}}
+{{- include "argocd.arguments" (dict "template" "argocd.refusesObject" "given" . "names" (list "object" "v")) -}}
+{{- $refused := include "argocd.refusedObjects" . | fromYaml }}
+{{- $reaching := include "argocd.reachingGroups" . | fromYamlArray }}
+{{- $kind := .object.kind }}
+{{- $group := contains "/" .object.apiVersion | ternary (.object.apiVersion | splitList "/" | first) "" }}
+{{- $why := get $refused.groups $group | default (get $refused.kinds $kind) }}
+{{- if hasSuffix "list" (lower $kind) -}}
+holds other objects. Write each of them by itself
+{{- else if or $why (has .v.root.Chart.Name (list "argocd" "platform")) -}}
+{{ $why }}
+{{- else if or (has $group (first $reaching)) (and (eq $group "argoproj.io") (hasPrefix "Application" $kind)) -}}
+applies further objects with the rights of an operator. Create it apart
+{{- else if or (has $group (last $reaching)) (regexMatch "^(Cluster|Global)[A-Z]|Clusterwide|Class$" $kind) -}}
+applies to the whole cluster. Write it into `extraObjects` of chart `platform`
+{{- else if not (has (.object.metadata.namespace | default .v.root.Release.Namespace) (include "argocd.namespaces" .v | fromJsonArray)) -}}
+would be in namespace {{ .object.metadata.namespace }}, and the release is in {{ include "argocd.namespaces" .v | fromJsonArray | join ", " }}
+{{- end }}
+{{- end }}
+
+{{- /* Namespaces of the release as JSON: its own, and the one that chart `tenant` manages. Takes the values with `root`. */ -}}
+{{- define "argocd.namespaces" -}}
+{{- $tenant := get . "namespace" | default dict }}
+{{- $managed := get $tenant "name" | default (get $tenant "manage" | default false | ternary (.root.Values.nameOverride | default .root.Release.Name) "") }}
+{{- list .root.Release.Namespace $managed | compact | toJson }}
 {{- end }}
 
 {{- /* Fails on extra objects that give rights, are Secrets, or hold other objects. The fix has none of them, because it is
@@ -50,7 +75,7 @@ holds other objects. Write each of them by itself
 {{- $bad := list }}
 {{- $others := list }}
 {{- range .extraObjects }}
-{{- $why := include "argocd.refusesObject" . | trim }}
+{{- $why := include "argocd.refusesObject" (dict "object" . "v" $) | trim }}
 {{- if $why }}
 {{- $bad = append $bad (dict "name" (printf "%s %s" .kind .metadata.name) "why" $why) }}
 {{- else }}

@@ -16,6 +16,13 @@
 {{- range $sources }}
 {{- $reasons = append $reasons (has . $allowed | ternary "" (printf "Pod Security `restricted` refuses the type %s (allowed: %s)" . (join ", " $allowed))) }}
 {{- end }}
+{{- range get (get $volume "projected" | default dict) "sources" | default list }}
+{{- $token := hasKey . "serviceAccountToken" | ternary (get . "serviceAccountToken" | default dict) (dict "audience" "none") }}
+{{- $audience := get $token "audience" | default "kubernetes.default" }}
+{{- $signer := get (get . "podCertificate" | default dict) "signerName" | default "" }}
+{{- $isOfApi := or (contains "kubernetes.default" $audience) (hasPrefix "kubernetes.io/" $signer) }}
+{{- $reasons = append $reasons ($isOfApi | ternary "it has credentials for the API server, and the chart gives the pod none: write the `audience` of another service" "") }}
+{{- end }}
 {{- range compact $reasons }}
 {{- $bad = append $bad (dict "name" $volume.name "why" .) }}
 {{- end }}

@@ -22,3 +22,10 @@
 {{ list $env | toYaml }}
 {{- end }}
 {{- end }}
+
+{{- /* "true" for a variable that gives a container devices which it did not request. Takes a dict: env (one variable). */ -}}
+{{- define "gateway.givesDevices" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.givesDevices" "given" . "names" (list "env")) -}}
+{{- $isKnown := and (regexMatch "^(AWS_NEURON|[A-Z]+)_VISIBLE_DEVICES$" .env.name) (ne .env.name "CUDA_VISIBLE_DEVICES") }}
+{{- if and $isKnown (ne (get .env "value" | toString) "void") }}true{{ end }}
+{{- end }}

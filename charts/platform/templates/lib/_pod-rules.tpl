@@ -19,10 +19,13 @@
 {{- $bad = list }}
 {{- $twice := list }}
 {{- $kept = deepCopy .pod.podAnnotations }}
-{{- range $annotation, $_ := .pod.podAnnotations }}
+{{- range $annotation, $value := .pod.podAnnotations }}
 {{- $isOwned := regexMatch "(^|\\.)(rayhelm\\.dev|ray\\.io|helm\\.sh)/|^checksum/" $annotation }}
 {{- if or $isOwned (has $annotation (list "cluster-autoscaler.kubernetes.io/safe-to-evict" "karpenter.sh/do-not-disrupt")) }}
 {{- $bad = append $bad (dict "name" $annotation "why" "the chart or KubeRay owns this annotation") }}
+{{- $_ := unset $kept $annotation }}
+{{- else if and (hasPrefix "container.apparmor.security.beta.kubernetes.io/" $annotation) (eq (toString $value) "unconfined") }}
+{{- $bad = append $bad (dict "name" $annotation "why" "Pod Security `restricted` refuses `unconfined`") }}
 {{- $_ := unset $kept $annotation }}
 {{- else if and (get $args "scraped") (hasPrefix "prometheus.io/" $annotation) }}
 {{- $twice = append $twice (dict "name" $annotation) }}
@@ -46,6 +49,9 @@
 {{- range $i, $env := .pod.extraEnv }}
 {{- $sources := get $env "valueFrom" | default dict }}
 {{- $reasons := list (get $args.env $env.name) }}
+{{- if and (include "platform.givesDevices" (dict "env" $env)) (not (get $args.env $env.name)) }}
+{{- $reasons = list "it gives the container GPUs that it did not request" }}
+{{- end }}
 {{- $reasons = append $reasons (hasKey $seen $env.name | ternary "an earlier entry has the same name" "") }}
 {{- $reasons = append $reasons (and (hasKey $env "value") (hasKey $env "valueFrom") | ternary "it has both value and valueFrom" "") }}
 {{- if include "platform.isSecret" (dict "name" $env.name "value" (get $env "value")) }}

@@ -86,6 +86,7 @@ def _remove(path: Path, command: str) -> None:
 
 def write_file(path: Path, text: str, command: str) -> None:
     """Write a file, and its folder. `command` is the fix. Raises FleetError if the file cannot be written."""
+    _refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -115,6 +116,7 @@ def replace_file(path: Path, before: str, after: str, command: str) -> None:
 
 def check_writable(path: Path, command: str) -> None:
     """Create the folder of a file that is written later. Raises FleetError if the file could not be written."""
+    _refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -130,6 +132,12 @@ def check_new(path: Path, command: str) -> None:
     if path.exists():
         raise UsageError(f"{path} exists already, and is not overwritten. fix: -o another-file.yaml")
     check_writable(path, command)
+
+
+def _refuse_link(path: Path) -> None:
+    """Raise FleetError for a link: a pull request can add one. `/dev/stdout` is a link too."""
+    if path.parent != Path("/dev") and (links := list(find_links(path.parent, [path.name]))):
+        raise FleetError(links)
 
 
 def _refuse(path: Path, why: str, command: str, what: str = "written") -> FleetError:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from rayhelm.cli.files import write_file
 from rayhelm.cli.output import Format
 from rayhelm.deploy.render.plan_view import Field, build_plan_view
 from rayhelm.errors import RayhelmError, UsageError, collect
@@ -37,13 +38,10 @@ def check_options(format: Format, what_if: str | None, *, open_page: bool, alter
 
 
 def write_page(loaded: LoadedFleet, what_if: str | None, file: Path) -> None:
-    """Write the page. Raises FleetError, and RayhelmError if the file cannot be written."""
+    """Write the page. Raises FleetError, also if the file cannot be written."""
     now = plan_fleet(loaded)
     then = plan_changed(loaded, parse_changes(what_if, loaded)) if what_if is not None else None
-    try:
-        file.write_text(build_plan_view(now, then, changes=what_if or ""), encoding="utf-8")
-    except OSError as error:
-        raise RayhelmError(f"{file} cannot be written: {error.strerror}. Name another file: --page plan.html") from None
+    write_file(file, build_plan_view(now, then, changes=what_if or ""), "rayhelm plan FLEET --page FILE")
     print(f"written  {file}")
 
 

@@ -11,8 +11,10 @@ from rayhelm.fleet.yaml_nodes import Builder, Path
 __all__ = ["set_number", "set_text"]
 
 _BOM = "\ufeff"
-_NUMBER = re.compile(r"(?P<before>(?:[&!]\S+\s+)*[\"']?)(?P<number>[-+]?\d+)[\"']?")
-"""A scalar with its anchor, tag and quotes."""
+_NUMBER = re.compile(r"(?P<before>(?:[&!]\S+\s+)*[\"']?)(?P<number>[-+]?\d+|~|null|Null|NULL)[\"']?")
+"""A scalar with its anchor, tag and quotes; a null is no number yet."""
+_LINE_BREAK = re.compile("\r\n?|[\n\x85\u2028\u2029]|$")
+"""What ends a line of YAML."""
 _TEXT = re.compile(r"""(?P<before>(?:[&!]\S+\s+)*)(?P<text>"[^"\\\n]*"|'[^'\n]*'|[^"'\s{}\[\],&*!|>][^\s{}\[\],]*)""")
 """A scalar in one line, quoted or without spaces."""
 
@@ -68,6 +70,8 @@ def _place_value(
     text: str, node: yaml.Node, written: str, pattern: re.Pattern[str], group: str
 ) -> tuple[int, int, str]:
     start, end = node.start_mark.index, node.end_mark.index
+    if start == end:  # nothing stands behind the colon
+        return start, end, f" {written}"
     match = pattern.fullmatch(text, start, end)
     return (match.start(group), match.end(group), written) if match else (start, start, "")
 
@@ -80,9 +84,12 @@ def _place_key(text: str, node: yaml.Node, key: str, written: str) -> tuple[int,
     end = _find_end(last_value)
     if node.flow_style:
         return end, end, f", {key}: {written}"
-    line_end = re.compile(r"\r?\n|$").search(text, end)
+    # A text in several lines ends with the line breaks behind it.
+    line_end = _LINE_BREAK.search(text, len(text[:end].rstrip()))
+    first = _LINE_BREAK.search(text)
     assert line_end
-    line_break = "\r\n" if "\r\n" in text else "\n"
+    assert first
+    line_break = first[0] or "\n"
     new = f"{line_break}{' ' * last_key.start_mark.column}{key}: {written}"
     return line_end.start(), line_end.start(), new
 
@@ -112,7 +119,10 @@ def _describe_shared(document: Document, path: Path) -> Problem:
     path = next(path[:end] for end in range(len(path), 0, -1) if end == 1 or _has_map(document, path[: end - 1]))
     above = document.value(path[:-1])
     why = "without `&` and `*`; other values that use its anchor need theirs written out too"
-    message = "an anchor (`&`) or alias (`*`) shares it with other values, so that it cannot be changed alone"
+    message = (
+        "an anchor (`&`) or alias (`*`) shares it with other values, or it is written in an unusual way, so that it"
+        " cannot be changed alone"
+    )
     return document.problem(path[:-1], message, Fix("", dict(above), why))
 
 

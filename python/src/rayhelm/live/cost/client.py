@@ -43,12 +43,16 @@ class PrometheusClient:
     http: httpx.Client
 
     def query_range(self, query: str, start: datetime, end: datetime, step_s: int) -> list[Series]:
-        """Return the series of a query at `start`, `start` + step and so on until `end`."""
+        """Return the series of a query at `start`, `start` + step and so on until `end`. Raises MissingError."""
         form = {"query": query, "start": start.timestamp(), "end": end.timestamp(), "step": step_s}
-        return [
-            Series(found["metric"], {float(at): float(value) for at, value in found["values"]})
-            for found in self._get_data("query_range", form)["result"]
-        ]
+        data = self._get_data("query_range", form)
+        try:
+            return [
+                Series(dict(found["metric"]), {float(at): float(value) for at, value in found["values"]})
+                for found in data["result"]
+            ]
+        except (LookupError, TypeError, ValueError):
+            raise self._not_prometheus("its answer has another form") from None
 
     def query(self, query: str) -> list[dict[str, str]]:
         """Return the labels of the series that a query has now. Raises QueryError if Prometheus refuses the query."""
@@ -110,11 +114,12 @@ class PrometheusClient:
                 "ask for less (--last 7d), or raise its limits: --query.timeout, --query.max-samples",
             )
         if not response.is_success or not isinstance(answer, dict) or "data" not in answer:
-            raise MissingError(
-                f"{self.url} is not a Prometheus: {response.status_code} without an answer of its API",
-                "give the URL before /api/v1: http://prometheus-operated.monitoring:9090",
-            )
+            raise self._not_prometheus(f"{response.status_code} without an answer of its API")
         return answer["data"]
+
+    def _not_prometheus(self, why: str) -> MissingError:
+        how = "give the URL before /api/v1: http://prometheus-operated.monitoring:9090"
+        return MissingError(f"{self.url} is not a Prometheus: {why}", how)
 
 
 @contextmanager

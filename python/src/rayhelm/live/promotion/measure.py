@@ -1,5 +1,6 @@
 """Requests of two versions in a period, from Prometheus."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -59,7 +60,13 @@ def measure_versions(client: PrometheusClient, subject: Subject, period: Period)
     gateways, services = _scope_of_gateways(subject), _scope_of_services(subject)
 
     def read(query: str) -> list[Series]:
-        return client.query_range(query, period.end, period.end, 60)
+        found = client.query_range(query, period.end, period.end, 60)
+        if wrong := next((each for each in found if not _is_count(each)), None):
+            raise MissingError(
+                f"{client.url} has a series without a number of requests: {dict(wrong.labels)}",
+                "look in Prometheus at what the pods of this series export; the weight stays",
+            )
+        return found
 
     data_from, missing = _check_coverage(client, subject, period, gateways)
     responses = [each for each in read(versions.responses(gateways, window)) if _is_of_gateway(each, subject)]
@@ -127,6 +134,13 @@ def _is_of_gateway(series: Series, subject: Subject) -> bool:
 
 def _service_of(series: Series) -> tuple[str, str]:
     return series.labels.get("namespace", ""), series.labels.get(SERVICE_LABEL, "")
+
+
+def _is_count(series: Series) -> bool:
+    """Return whether the value is a finite number, and a bucket has a bound: a server can export anything."""
+    bound = series.labels.get("le", "+Inf")
+    has_bound = bound == "+Inf" or bool(re.fullmatch(r"[0-9]+(\.[0-9]+)?(e[-+]?[0-9]{1,2})?", bound))
+    return has_bound and len(series.values) == 1 and 0 <= _value(series) < float("inf")
 
 
 def _value(series: Series) -> float:

@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.facts.closed import Closed
@@ -17,11 +17,21 @@ __all__ = ["QualityResult", "read_quality"]
 _EXAMPLE = '{"passed": 48, "failed": 2}'
 
 
+def _refuse_switch(value: Any) -> Any:
+    """A result `true` is none of a number of prompts, and would count as one."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number of prompts")
+    return value
+
+
+Prompts = Annotated[int, BeforeValidator(_refuse_switch), Field(ge=0)]
+
+
 class QualityResult(Closed):
     """Golden prompts of a new version. More keys are refused, so that a misspelled one is not without effect."""
 
-    passed: int = Field(ge=0)
-    failed: int = Field(ge=0)
+    passed: Prompts
+    failed: Prompts
     model: str = ""
     """Model of the fleet file that was asked."""
     revision: str = ""
@@ -67,9 +77,8 @@ def _parse(text: str) -> Any:
     if not isinstance(found, dict) or found.get("kind") != "ConfigMap":
         return found
     data = found.get("data")
-    if isinstance(data, dict) and len(data) == 1 and (inner := str(next(iter(data.values())))).lstrip().startswith("{"):
-        return json.loads(inner)
-    return data
+    inner = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else None
+    return json.loads(inner) if isinstance(inner, str) and inner.lstrip().startswith("{") else data
 
 
 def _refuse(path: Path, message: str, stale: str = "") -> FleetError:
