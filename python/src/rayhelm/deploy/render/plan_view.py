@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from rayhelm.deploy.control_characters import escape_controls
 from rayhelm.deploy.render.fleet_map import draw_fleet_map
 from rayhelm.planner.added_capacity import ChangedPlan
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -36,7 +37,13 @@ def build_plan_view(
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True)
+    def finalize(value: object) -> object:
+        """Show control characters: one can turn the order of words around."""
+        return escape_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=finalize
+    )
     template = files("rayhelm").joinpath("data/templates/plan-view.html.j2").read_text(encoding="utf-8")
     then = changed.plan if changed else None
     shown = then or now
