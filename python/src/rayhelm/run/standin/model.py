@@ -70,6 +70,7 @@ _NEAREST: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("MiMoV2FlashForCausalLM", "MiniMaxM2ForCausalLM"), ("MixtralForCausalLM", "also a mixture of experts")
     ),
+    "Qwen3NextForCausalLM": ("Qwen3MoeForCausalLM", "also a mixture of experts, without the recurrent layers"),
     "NemotronHForCausalLM": ("LlamaForCausalLM", "its layers of attention, without those of Mamba"),
     "GptOssForCausalLM": (
         "MixtralForCausalLM",
