@@ -6,14 +6,15 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/release ci/set-version ci/sign-charts ci/attest ci/publish ci/sign-pushed ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test docker node-image host.bash) benchmarks/gateway/peers benchmarks/estimates/peers benchmarks/planning/peers
+scripts := .ci/run ci/release ci/set-version ci/sign-charts ci/attest ci/publish ci/sign-pushed ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,create up down test docker node-image host.bash) benchmarks/gateway/peers benchmarks/estimates/peers benchmarks/planning/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
+build-kind := $(testbed) kind kubelet kubeadm kube-proxy containerd containerd-shim-runc-v2 ctr runc host-local loopback ptp portmap coredns umoci
 build-live := $(build-node) && $(testbed) prometheus prometheus-operator
 fits-live-tests := ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-memory verify-bodies verify-keda verify-argocd verify-release verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
+.PHONY: help demo test test-skipped test-kind live-programs live-images test-live test-live-short lint lint-types lint-rest prose fmt generate setup tools control-plane node verify-mutations verify-memory verify-bodies verify-keda verify-argocd verify-kind verify-release verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-estimates bench-autoscaling bench-tokens bench-data-path bench-failures bench-engine bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +113,11 @@ verify-keda: tools ## check that KEDA scales the gateway from a real Prometheus,
 verify-argocd: tools ## run a real Argo CD on the test control plane, and write what it did (20 minutes; build 6 minutes, once)
 	@$(testbed) --group verify-argocd
 	@PYTHONPATH=.:tests $(bin)/python -m gitops.verification
+
+verify-kind: tools ## install a fleet on a new cluster of kind, edit and remove it, and write the result (Linux, root; 20 minutes; build 20 minutes, once)
+	@$(build-kind)
+	@ci/images/build
+	@PYTHONPATH=.:tests $(bin)/python ci/verify_kind.py
 
 verify-release: tools ## publish two releases to a registry and an index on this computer, install and verify them, and write the result (build 10 minutes, once)
 	@$(testbed) --group verify-release

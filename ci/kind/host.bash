@@ -32,4 +32,17 @@ check_host() {
         echo "note: this is $("$kind" version); $pinned is the release that the node image was made for" >&2
 }
 
+# Does nothing where the cluster answers.
+create() {
+    mkdir -p "$state" || return
+    if "$kind" get clusters 2>/dev/null | grep -xF "$cluster" >/dev/null; then
+        "$kind" export kubeconfig --name "$cluster" --kubeconfig "$kubeconfig" 2>/dev/null &&
+            kubectl get --raw=/readyz --request-timeout=15s >/dev/null 2>&1 && return
+        echo "    the one that is there does not answer: making it again"
+        "$kind" delete cluster --name "$cluster" --kubeconfig "$kubeconfig" || return
+    fi
+    "$kind" create cluster --name "$cluster" --config ci/kind/cluster.yaml ${KIND_IMAGE:+--image "$KIND_IMAGE"} \
+        --kubeconfig "$kubeconfig" --wait 5m
+}
+
 kubectl() { .tools/bin/kubectl --kubeconfig "$kubeconfig" --cache-dir "$state/cache" "$@"; }

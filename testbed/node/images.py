@@ -13,7 +13,7 @@ from testbed.node.settings import CONTAINERD
 from testbed.node.shell import output
 from testbed.tools import program
 
-__all__ = ["give", "give_by_digest", "small_ones", "wait_until_reported"]
+__all__ = ["give", "give_by_digest", "small_one", "small_ones", "wait_until_reported"]
 
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
 """Images of one program, and the arguments of the program."""
@@ -21,12 +21,15 @@ SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kubera
 
 def small_ones() -> list[Layout]:
     """Build the images that every node has, each with the tag `node`."""
-    layouts = []
-    for name, (tool, arguments) in SMALL.items():
-        layout = Layout(LAYOUTS / name)
-        of_program(layout, "node", program(tool), arguments)
-        layouts.append(layout)
-    return layouts
+    return [small_one(name) for name in SMALL]
+
+
+def small_one(name: str) -> Layout:
+    """Build one of them."""
+    tool, arguments = SMALL[name]
+    layout = Layout(LAYOUTS / name)
+    of_program(layout, "node", program(tool), arguments)
+    return layout
 
 
 def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:

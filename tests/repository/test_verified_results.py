@@ -1,4 +1,4 @@
-"""The committed results of `make verify-keda` and `make verify-release` belong to what is committed beside them."""
+"""The committed results of `make verify-*` belong to what is committed beside them."""
 
 import importlib.util
 import json

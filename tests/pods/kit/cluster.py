@@ -4,10 +4,13 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rayhelm.live.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
+from testbed.images import Layout
+from testbed.node.images import give
 from testbed.node.running import Node
 from testbed.node.settings import SANDBOX
 from testbed.tools import program
@@ -48,6 +51,14 @@ class Cluster:
     def pid(self) -> int:
         """Of the first process inside the node."""
         return int((self.node.home.folder / "pid").read_text())
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.node.home.kubeconfig
+
+    def give(self, layout: Layout, tag: str) -> str:
+        """Import an image into the node, and return its reference."""
+        return give(self.node.home, self.pid, layout, tag)
 
     def start(
         self,

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
-from pods.kit.cluster import Cluster
 from pods.kit.page_stand_ins import describe
 from rayhelm.deploy.charts.helm import find_helm
+from rayhelm.live.cluster.kubectl import Kubectl
 from shared.page_commands import PageCommand, list_commands, list_files, read_substitutions, substitute
+from testbed.images import Layout
 from testbed.images.__main__ import build
-from testbed.node.images import give
 from testbed.node.operator import install_operator
 from testbed.tools import program
 from testbed.tools.checkout import HERE
 
-__all__ = ["PageRun", "restored", "run_page"]
+__all__ = ["ASKS", "PageCluster", "PageRun", "list_commands_of", "restored", "run_page"]
 
 SUBSTITUTIONS = HERE.root / "tests/pods/substitutions.yaml"
 BEGIN = "----- begin of a command -----"
@@ -34,13 +34,26 @@ BEFORE = "set -euo pipefail; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
 """Commands in the background end with the others."""
 
 
+class PageCluster(Protocol):
+    """A cluster on which commands of pages run."""
+
+    kubectl: Kubectl
+
+    @property
+    def kubeconfig(self) -> Path: ...
+
+    def give(self, layout: Layout, tag: str) -> str: ...
+
+
 @dataclass(frozen=True)
 class PageRun:
     """The commands of a page, all of which succeeded."""
 
     commands: list[PageCommand]
     outputs: list[str]
-    """Of those commands that ran."""
+    """Of those commands that ran, and last of the ones that were added."""
+    folder: Path
+    environment: Mapping[str, str]
 
     @property
     def ran(self) -> list[PageCommand]:
@@ -57,48 +70,75 @@ class PageRun:
 
     def output_of(self, part: str) -> str:
         """Return the output of the only command with a text in it."""
-        (output,) = (output for command, output in zip(self.ran, self.outputs, strict=True) if part in command.run)
+        (output,) = (output for command, output in zip(self.ran, self.outputs, strict=False) if part in command.run)
         return output
 
+    def command_with(self, part: str) -> str:
+        """Return the only command with a text in it, as it ran."""
+        (command,) = (command.run for command in self.ran if part in command.run)
+        return command
 
-def run_page(
-    cluster: Cluster, page: str, files: Sequence[str], folder: Path, variables: Mapping[str, str] = MappingProxyType({})
-) -> PageRun:
-    """Run the commands of a page in a folder, with its first YAML blocks in `files`. Both can use `variables`. Raises
-    AssertionError with the output up to a command that fails."""
+    def run_again(self, command: str, variables: Mapping[str, str]) -> tuple[int, str]:
+        """Run a command in the same folder; return its exit code and its output."""
+        return _run(f"{BEFORE}\n{command}", self.folder, {**self.environment, **variables})
+
+
+def list_commands_of(page: str) -> tuple[list[PageCommand], list[PageCommand]]:
+    """Return the commands and the files of a page, with what replaces those that cannot run."""
     text = (HERE.root / page).read_text()
     wanted = [each for each in read_substitutions(SUBSTITUTIONS) if each.page == page]
     commands = list_commands(text)
     replaced = substitute([*commands, *list_files(text)], wanted)
-    commands, blocks = replaced[: len(commands)], replaced[len(commands) :]
+    return replaced[: len(commands)], replaced[len(commands) :]
+
+
+def run_page(
+    cluster: PageCluster,
+    page: str,
+    files: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    *,
+    then: str = "",
+) -> PageRun:
+    """Run the commands of a page in a folder, with its first YAML blocks in `files`. Both can use `variables`. `then`
+    is one more command, which can use what the page sets. Raises AssertionError with the output up to a command that
+    fails."""
+    commands, blocks = list_commands_of(page)
     for file, block in zip(files, blocks, strict=False):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(Template(block.run).substitute(variables))
     environment = _make_environment(cluster, folder) | dict(variables)
-    script = "\n".join([BEFORE, *(f"echo; echo '{BEGIN}'\n{each.run}" for each in commands if each.run)])
+    wanted = [*(each.run for each in commands if each.run), *([then] if then else [])]
+    script = "\n".join([BEFORE, *(f"echo; echo '{BEGIN}'\n{each}" for each in wanted)])
+    code, said = _run(script, folder, environment)
+    run = PageRun(commands, said.split(BEGIN)[1:], folder, environment)
+    last = wanted[len(run.outputs) - 1]
+    assert code == 0, f"{page}: exit code {code} of\n{last}\n{said}\n{_describe(cluster)}"
+    return run
+
+
+def _run(script: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
-        env=environment,
+        env=dict(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    run = PageRun(commands, done.stdout.split(BEGIN)[1:])
-    last = run.ran[len(run.outputs) - 1].run
-    assert done.returncode == 0, f"{page}: exit code {done.returncode} of\n{last}\n{done.stdout}\n{_describe(cluster)}"
-    return run
+    return done.returncode, done.stdout
 
 
 @contextmanager
-def restored(cluster: Cluster) -> Iterator[None]:
+def restored(cluster: PageCluster) -> Iterator[None]:
     """Remove the releases and the namespaces that were created meanwhile."""
     before = _list_namespaces(cluster)
     try:
         yield
     finally:
-        helm = [str(find_helm()), f"--kubeconfig={cluster.node.home.kubeconfig}"]
+        helm = [str(find_helm()), f"--kubeconfig={cluster.kubeconfig}"]
         listed = subprocess.check_output([*helm, "list", "-A", "--date", "--reverse", "--output=json"])
         for release in json.loads(listed):
             where = f"--namespace={release['namespace']}"
@@ -111,10 +151,10 @@ def restored(cluster: Cluster) -> Iterator[None]:
             cluster.kubectl("delete", "namespace", *created, "--ignore-not-found", "--timeout=300s")
 
 
-def _make_environment(cluster: Cluster, folder: Path) -> dict[str, str]:
+def _make_environment(cluster: PageCluster, folder: Path) -> dict[str, str]:
     """Return the variables for the commands, with MODULES beside the tools of the checkout on PATH."""
     layout = build()
-    image, haproxy = (give(cluster.node.home, cluster.pid, layout, tag) for tag in ("cpu", "haproxy"))
+    image, haproxy = (cluster.give(layout, tag) for tag in ("cpu", "haproxy"))
     tools = folder / ".bin"
     tools.mkdir()
     found = {"kubectl": program("kubectl"), "helm": find_helm(), "rayhelm": Path(sys.executable).with_name("rayhelm")}
@@ -126,7 +166,7 @@ def _make_environment(cluster: Cluster, folder: Path) -> dict[str, str]:
     return os.environ | {
         "PATH": f"{tools}:{os.environ['PATH']}",
         "PYTHONPATH": f"{HERE.root}/tests:{HERE.root}",
-        "KUBECONFIG": str(cluster.node.home.kubeconfig),
+        "KUBECONFIG": str(cluster.kubeconfig),
         "HELM_CACHE_HOME": str(folder / ".helm"),
         "HF_TOKEN": "of-no-account",
         "IMAGE": image,
@@ -134,11 +174,11 @@ def _make_environment(cluster: Cluster, folder: Path) -> dict[str, str]:
     }
 
 
-def _list_namespaces(cluster: Cluster) -> set[str]:
+def _list_namespaces(cluster: PageCluster) -> set[str]:
     return {item["metadata"]["name"] for item in cluster.kubectl.get("namespaces")["items"]}
 
 
-def _describe(cluster: Cluster) -> str:
+def _describe(cluster: PageCluster) -> str:
     """Return pods and the last events, for the message of a failure."""
     pods = cluster.kubectl("get", "pods", "--all-namespaces", "--output=wide")
     events = cluster.kubectl("get", "events", "--all-namespaces", "--sort-by=.lastTimestamp").splitlines()
