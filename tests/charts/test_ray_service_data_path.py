@@ -26,9 +26,10 @@ TO_ZERO = over(chat(autoscaling={"minReplicas": 0}), INGRESS_ON_CPUS)
         (over({"serve": {"dataPath": "HAProxy"}}, PREFIX), HAPROXY),
         ({"serve": {"dataPath": "Direct"}}, DIRECT),
         (over({"serve": {"dataPath": "Direct"}}, PREFIX), {**DIRECT, **BODY}),
+        (over({"serve": {"dataPath": "Direct"}}, over(INCLUDED, TO_ZERO)), DIRECT),
         (over({"serve": {"dataPath": "Direct"}}, TO_ZERO), {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}),
     ],
-    ids=["python", "haproxy", "haproxy-prefix", "direct", "direct-prefix", "direct-to-zero"],
+    ids=["python", "haproxy", "haproxy-prefix", "direct", "direct-prefix", "direct-to-zero", "direct-to-zero-stock"],
 )
 def test_all_ray_pods_have_the_variables_of_the_data_path(values: dict[str, Any], expected: dict[str, str]) -> None:
     spec = cluster(values)
@@ -55,17 +56,34 @@ def test_direct_application_has_no_argument_for_an_ingress(model: dict[str, Any]
     assert set(application["args"]) == {"llm_configs"}
 
 
+LOAD = "rayhelm.runtime.load_router.LoadRouter"
+SCALED = chat(autoscaling={"maxReplicas": 2})
+RAY_PREFIX = "ray.serve.llm.request_router.PrefixCacheAffinityRouter"
+
+
 @pytest.mark.parametrize(
-    ("path", "router"),
+    ("path", "values", "router"),
     [
-        ("Python", "ray.serve.llm.request_router.PrefixCacheAffinityRouter"),
-        ("HAProxy", "ray.serve.llm.request_router.PrefixCacheAffinityRouter"),
-        ("Direct", "rayhelm.runtime.prompt_router.PromptRouter"),
+        ("Python", PREFIX, RAY_PREFIX),
+        ("HAProxy", PREFIX, RAY_PREFIX),
+        ("Direct", PREFIX, "rayhelm.runtime.prompt_router.PromptRouter"),
+        ("HAProxy", over(INCLUDED, SCALED), None),
+        ("Direct", over(INCLUDED, SCALED), LOAD),
+        ("Direct", over(INCLUDED, TO_ZERO), LOAD),
+        ("Direct", over(INCLUDED, chat(autoscaling={"maxReplicas": 1})), None),
+        ("Direct", SCALED, None),
+        ("Direct", over(over(INCLUDED, SCALED), {"workerGroups": {"gpu": {"image": {"tag": "2.60.0-other"}}}}), None),
+    ],
+    ids=[
+        *("python-prefix", "haproxy-prefix", "direct-prefix", "haproxy", "direct", "direct-to-zero"),
+        *("direct-one-replica", "direct-stock", "direct-one-stock"),
     ],
 )
-def test_direct_path_has_a_router_that_notes_prompts(path: str, router: str) -> None:
-    config = llm_config(over(PREFIX, {"serve": {"dataPath": path}}))["deployment_config"]["request_router_config"]
-    assert config["request_router_class"] == router
+def test_direct_path_has_routers_of_rayhelm_where_all_images_have_it(
+    path: str, values: dict[str, Any], router: str | None
+) -> None:
+    config = llm_config(over(values, {"serve": {"dataPath": path}}))["deployment_config"]
+    assert config.get("request_router_config", {}).get("request_router_class") == router
 
 
 def test_router_of_the_direct_path_outlives_the_requests_that_wait_in_it() -> None:

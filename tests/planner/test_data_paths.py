@@ -9,6 +9,8 @@ POOL = "{gpu: L4-24GB, nodes: 4}"
 MODEL = "{source: Qwen/Qwen3-8B, context: 8192, unpinnedReason: an example, %s}"
 FIXED = MODEL % "replicas: 1"
 CUSTOM = "{source: Qwen/Qwen3-8B, replicas: 1, task: custom, application: {importPath: 'ocr:build', deployment: Ocr}}"
+SCALED = MODEL % "replicas: {min: 1, max: 3}"
+TO_ZERO = MODEL % "replicas: {min: 0, max: 3}"
 SHARED = MODEL % (
     "replicas: 2, traffic: {requestsPerSecond: 1, inputTokens: 4000, outputTokens: 100, sharedPrefix: 0.8}"
 )
@@ -40,15 +42,12 @@ def choose(model: str, wanted: str = "", more: str = OWN) -> tuple[str, str]:
         (CUSTOM, "dataPath: Auto", OWN, "HAProxy", "its applications have no vLLM"),
         (FIXED, "dataPath: Auto", TLS, "Python", "Ray's HAProxy listens without TLS"),
         (FIXED, "dataPath: Auto", IMAGE % "ray: 2.59.0", "Python", "its image has Ray 2.59.0"),
-        (MODEL % "replicas: {min: 1, max: 3}", "dataPath: Auto", OWN, "Python", "without a look at their load"),
-        (MODEL % "replicas: {min: 0, max: 3}", "dataPath: Auto", OWN, "Python", "scale to zero"),
-        (
-            MODEL % "replicas: {min: 0, max: 3}",
-            "dataPath: Direct",
-            OWN,
-            "Direct",
-            "worse, with it: scale to zero",
-        ),
+        (SCALED, "dataPath: Auto", OWN, "Direct", "the least CPU"),
+        (SCALED, "dataPath: Auto", STOCK, "Python", "without a look at their load"),
+        (SCALED, "dataPath: Direct", STOCK, "Direct", "without a look at their load"),
+        (TO_ZERO, "dataPath: Auto", OWN, "Direct", "the least CPU"),
+        (TO_ZERO, "dataPath: Auto", STOCK, "Python", "scale to zero"),
+        (TO_ZERO, "dataPath: HAProxy", OWN, "HAProxy", "worse, with it: scale to zero"),
         (SHARED, "dataPath: Auto", OWN, "Direct", "the least CPU"),
         (
             SHARED,

@@ -8,19 +8,20 @@
 {{- if eq .serve.dataPath "Direct" }}
 {{- $_ := set $env "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING" "1" }}
 {{- $timeout := .serve.requestTimeoutSeconds | ceil | int | toString }}
-{{- $toZero := false }}
+{{- $neverStarts := false }}
+{{- $haveRayhelm := include "ray-service.allHaveRayhelm" . }}
 {{- range .serve.applications }}
 {{- range .models }}
-{{- $toZero = or $toZero (eq (int .autoscaling.minReplicas) 0) }}
+{{- $neverStarts = or $neverStarts (and (eq (int .autoscaling.minReplicas) 0) (or (not $haveRayhelm) (hasKey . "prefill"))) }}
 {{- if eq .router.kind "PrefixAffinity" }}
 {{- /* The router of a model reads the prompt. HAProxy buffers the request for it. */}}
 {{- $_ := set $env "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY" "1" }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- /* HAProxy asks the router of a model for a replica, and Ray has it wait 5 s. A replica that is replaced takes longer. The router
-       starts none, so a request that meets the stop of the last replica of a model would wait in vain. */}}
-{{- if not $toZero }}
+{{- /* HAProxy asks the router of a model for a replica, and Ray has it wait 5 s. A replica that is replaced takes longer. Ray's own
+       router starts none, so a request that meets the stop of the last replica of a model would wait in vain. */}}
+{{- if not $neverStarts }}
 {{- $_ := set $env "RAY_SERVE_HAPROXY_INGRESS_REQUEST_ROUTER_TIMEOUT_S" $timeout }}
 {{- end }}
 {{- end }}

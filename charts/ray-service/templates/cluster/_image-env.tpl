@@ -5,6 +5,15 @@
 {{- if ternary $own.includesRayhelm .image.includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
+{{- /* `true` if all images contain rayhelm. Takes the values. */ -}}
+{{- define "ray-service.allHaveRayhelm" -}}
+{{- $found := .image.includesRayhelm }}
+{{- range .workerGroups }}
+{{- $found = and $found (include "ray-service.hasRayhelm" (dict "image" $.image "override" .image) | eq "true") }}
+{{- end }}
+{{- if $found }}true{{ end }}
+{{- end }}
+
 {{- /* Classes of rayhelm that run inside Ray. A middleware of Serve's proxies ends an interrupted stream with an error: Ray
        Serve LLM alone ends it like a complete response. The engine counts tokens by tenant. */ -}}
 {{- define "ray-service.imageEnv" -}}

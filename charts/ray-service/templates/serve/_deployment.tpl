@@ -35,16 +35,39 @@
       "graceful_shutdown_timeout_s" .gracefulShutdownSeconds
       "ray_actor_options" (dict "num_cpus" .replicaCpus) }}
 {{- /* Prompts are computed elsewhere: the router of the model is the one of those replicas. */}}
-{{- if and (eq .router.kind "PrefixAffinity") (not (hasKey . "prefill")) }}
-{{- /* With Direct, Ray's class finds no prefix. */}}
-{{- $ours := eq $values.serve.dataPath "Direct" }}
-{{- $_ := set $config "request_router_config" (dict
-      "request_router_class" ($ours | ternary "rayhelm.runtime.prompt_router.PromptRouter" "ray.serve.llm.request_router.PrefixCacheAffinityRouter")
-      "request_router_kwargs" (dict
-        "imbalanced_threshold" .router.imbalanceThreshold
-        "match_rate_threshold" .router.matchRateThreshold
-        "do_eviction" true)) }}
+{{- if not (hasKey . "prefill") }}
+{{- $router := include "ray-service.requestRouter" (dict "v" $values "model" .) | fromJson }}
+{{- if $router }}
+{{- $_ := set $config "request_router_config" $router }}
+{{- end }}
 {{- end }}
 {{- $config | toJson }}
 {{- end }}
+{{- end }}
+
+{{- /* Choice of the replica. With Direct, Ray's classes find no prefix and look at no load; rayhelm's can run if all nodes have it. */ -}}
+{{- define "ray-service.requestRouter" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.requestRouter" "given" . "names" (list "v" "model")) -}}
+{{- $v := .v }}
+{{- $isDirect := eq $v.serve.dataPath "Direct" }}
+{{- $scaling := .model.autoscaling }}
+{{- $chooses := or (gt (int $scaling.maxReplicas) 1) (eq (int $scaling.minReplicas) 0) }}
+{{- $class := "" }}
+{{- $arguments := dict }}
+{{- with .model.router }}
+{{- if eq .kind "PrefixAffinity" }}
+{{- $class = $isDirect | ternary "rayhelm.runtime.prompt_router.PromptRouter" "ray.serve.llm.request_router.PrefixCacheAffinityRouter" }}
+{{- $arguments = dict "imbalanced_threshold" .imbalanceThreshold "match_rate_threshold" .matchRateThreshold "do_eviction" true }}
+{{- else if and $isDirect $chooses (include "ray-service.allHaveRayhelm" $v) }}
+{{- $class = "rayhelm.runtime.load_router.LoadRouter" }}
+{{- end }}
+{{- end }}
+{{- $config := dict }}
+{{- if $class }}
+{{- $_ := set $config "request_router_class" $class }}
+{{- end }}
+{{- if $arguments }}
+{{- $_ := set $config "request_router_kwargs" $arguments }}
+{{- end }}
+{{- $config | toJson }}
 {{- end }}

@@ -12,13 +12,18 @@ from typing import Any
 from ray.serve._private.request_router.pow_2_router import PowerOfTwoChoicesRequestRouter
 from ray.serve.llm.request_router import PrefixCacheAffinityRouter
 
+from rayhelm.runtime.first_replica import FirstReplica
+from rayhelm.runtime.load_router import QueueProbes
+
 __all__ = ["PromptRouter"]
 
 
-class PromptRouter(PrefixCacheAffinityRouter):  # type: ignore[misc]
+class PromptRouter(FirstReplica, QueueProbes, PrefixCacheAffinityRouter):  # type: ignore[misc]
     """Notes each prompt for the replica that it chooses. A request without text goes to the shorter of two queues."""
 
     async def choose_replicas(self, candidate_replicas: list[Any], pending_request: Any = None) -> list[list[Any]]:
+        # Ray's class compares what is noted, for 10 s.
+        await self._ask(candidate_replicas)
         try:
             ranks = await super().choose_replicas(candidate_replicas, pending_request)
         except KeyError:
@@ -28,7 +33,7 @@ class PromptRouter(PrefixCacheAffinityRouter):  # type: ignore[misc]
         if pending_request is None or not best:
             return list(ranks)
         # Ray takes the first one.
-        chosen = min(best, key=lambda replica: self.replica_queue_len_cache.get(replica.replica_id) or 0)
+        chosen = self._take_shortest(best)
         if text := self._extract_text_from_request(pending_request):
             self._tree_actor.insert.remote(text, chosen.replica_id.to_full_id_str(), time.time())
         return [[chosen]]

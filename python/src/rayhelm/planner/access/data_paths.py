@@ -19,12 +19,12 @@ def choose_data_path(service: str, wanted: str, models: Sequence[ModelPlan], fle
     without_haproxy = list(_list_haproxy_obstacles(models, fleet))
     without_direct = list(_list_direct_obstacles(models, fleet))
     if wanted == "Auto":
-        return _choose(models, without_haproxy, without_direct)
+        return _choose(models, fleet, without_haproxy, without_direct)
     fallback = "Python" if without_haproxy else "HAProxy"
     if obstacles := without_haproxy + (without_direct if wanted == "Direct" else []):
         raise FleetError([_build_problem(service, wanted, fallback, obstacles)])
     path: DataPath = "Direct" if wanted == "Direct" else "HAProxy"
-    unseen = list(_list_unseen(path, models))
+    unseen = list(_list_unseen(path, models, fleet))
     note = f". Not run, or worse, with it: {'; '.join(unseen)}" if unseen else ""
     return path, f"set in the fleet file{note}"
 
@@ -41,11 +41,13 @@ def _describe_python(service: str, fleet: Fleet) -> str:
     return "the default: every setting of a fleet file was run with it"
 
 
-def _choose(models: Sequence[ModelPlan], without_haproxy: list[str], without_direct: list[str]) -> tuple[DataPath, str]:
+def _choose(
+    models: Sequence[ModelPlan], fleet: Fleet, without_haproxy: list[str], without_direct: list[str]
+) -> tuple[DataPath, str]:
     if without_haproxy:
         return "Python", "; ".join(without_haproxy)
     path: DataPath = "HAProxy" if without_direct else "Direct"
-    if unseen := list(_list_unseen(path, models)):
+    if unseen := list(_list_unseen(path, models, fleet)):
         return "Python", f"not run, or worse, with `{path}`: {'; '.join(unseen)}"
     if without_direct:
         return path, f"`Direct` is not possible: {'; '.join(without_direct)}"
@@ -78,14 +80,15 @@ def _list_direct_obstacles(models: Sequence[ModelPlan], fleet: Fleet) -> Iterato
         yield f"{', '.join(named)} has `aliases`, which only Ray's ingress replaces by the name of the model"
 
 
-def _list_unseen(path: DataPath, models: Sequence[ModelPlan]) -> Iterator[str]:
+def _list_unseen(path: DataPath, models: Sequence[ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Yield settings with which no test has run this data path, or with which it does less than `Python`."""
-    if any(model.min_replicas == 0 for model in models):
+    is_ours = path == "Direct" and _includes_rayhelm(models, fleet)
+    if any(model.min_replicas == 0 for model in models) and not is_ours:
         yield "scale to zero"
     if path == "HAProxy" and any(_routes_by_prefix(model) and model.max_replicas > 1 for model in models):
         yield "the prefix cache of several replicas"
-    if path == "Direct" and any(not _routes_by_prefix(model) and model.max_replicas > 1 for model in models):
-        yield "several replicas, of which Ray takes one without a look at their load"
+    if path == "Direct" and any(model.max_replicas > 1 for model in models) and not is_ours:
+        yield "several replicas, of which Ray takes one without a look at their load (`includesRayhelm`)"
     if any(model.prefill_decode for model in models):
         yield "separate replicas for prompts and answers"
     if any(model.data_parallel_size > 1 for model in models):

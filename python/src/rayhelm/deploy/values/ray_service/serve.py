@@ -87,7 +87,7 @@ class Router(Values):
     kind: Literal["PowerOfTwo", "PrefixAffinity"] = "PowerOfTwo"
     """`PrefixAffinity` sends requests with a shared prefix to the replica that has the prefix cached. Only for task
     `chat`: requests without `messages` or `prompt` would hang in it. With `serve.dataPath: Direct` it needs
-    `image.includesRayhelm`."""
+    `image.includesRayhelm`; `PowerOfTwo` looks at the load of replicas there only with it."""
     imbalance_threshold: Count = 10
     """Difference in queue length above which the shortest queue wins over prefix affinity."""
     match_rate_threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
