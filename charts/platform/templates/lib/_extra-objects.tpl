@@ -65,7 +65,7 @@ would be in namespace {{ .object.metadata.namespace }}, and the release is in {{
 {{- /* Namespaces of the release as JSON: its own, and the one that chart `tenant` manages. Takes the values with `root`. */ -}}
 {{- define "platform.namespaces" -}}
 {{- $tenant := get . "namespace" | default dict }}
-{{- $managed := get $tenant "name" | default (get $tenant "manage" | default false | ternary (.root.Values.nameOverride | default .root.Release.Name) "") }}
+{{- $managed := get $tenant "name" | default (get $tenant "manage" | default false | ternary (get . "nameOverride" | default .root.Release.Name) "") }}
 {{- list .root.Release.Namespace $managed | compact | toJson }}
 {{- end }}
 

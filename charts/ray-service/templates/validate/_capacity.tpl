@@ -36,8 +36,8 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "capacity-idle" "words" (dict "group" $name "always" $always "used" $used "replicas" (divf $used $each | ceil))) }}
 {{- end }}
 {{- end }}
-{{- /* The fix of a group changes the sum of all. */}}
-{{- if not $isShort }}
+{{- /* The fix of a group changes the sum of all. `helm lint` goes on after the refusal of values without groups. */}}
+{{- if and .workerGroups (not $isShort) }}
 {{- include "ray-service.validateAnyGroup" (dict "v" $v "needed" $needed) }}
 {{- end }}
 {{- if gt $needed.cpus $cores }}
