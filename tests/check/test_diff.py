@@ -2,8 +2,11 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -175,6 +178,10 @@ def change(release: str, before: int, meanwhile: int, after: int, pool: str = "a
         ([change("x", 2, 4, 2), change("y", 1, 2, 1), change("idle", 2, 2, 2)], {POOL: 7}, [("y",), ("x",)]),
         ([change("x", 4, 6, 2), change("y", 1, 4, 3)], {POOL: 7}, [("x",), ("y",)]),
         ([change("x", 2, 4, 2), change("y", 2, 4, 2, pool="b")], {POOL: 4}, [("x", "y")]),
+        # What grows waits until the others have used the room.
+        ([change("x", 5, 10, 5), change("y", 1, 2, 1), change("new", 0, 2, 2)], {POOL: 11}, [("y",), ("x",), ("new",)]),
+        # 2 run after `grown`, and `new` needs the rest.
+        ([change("new", 0, 6, 6), change("grown", 1, 7, 2)], {POOL: 8}, [("grown",), ("new",)]),
         ([change("x", 2, 4, 2), change("y", 2, 4, 2, pool="b")], {QUOTA: 6}, [("x",), ("y",)]),
     ],
 )
@@ -367,6 +374,39 @@ def test_time_is_unknown_without_a_plan() -> None:
 def test_waves_name_what_is_missing_when_changes_fit_in_no_order() -> None:
     fits, last = order_waves([change("x", 2, 4, 2), change("y", 1, 2, 1), change("z", 1, 4, 2)], {POOL: 5})
     assert (fits.releases, last.releases) == (("y",), ("x", "z"))
-    assert last.missing == ("1 nvidia.com/gpu in pool a",)
+    assert last.missing == ("1 nvidia.com/gpu in pool a for x",)
     (said,) = advise_fleet([], [], [last])
-    assert said.startswith("x, z fit in no order: add 1 nvidia.com/gpu in pool a")
+    assert said.startswith("x, z fit in no order: add 1 nvidia.com/gpu in pool a for x (")
+
+
+def test_waves_of_several_clusters_name_them() -> None:
+    west = GpuChange("west", "models", "chat", *(Counter({("west", "b", GPU): count}) for count in (2, 4, 2)))
+    waves = order_waves([change("chat", 2, 4, 2), west], {POOL: 4, ("pool", "west", "b", GPU): 3})
+    assert [wave.releases for wave in waves] == [("chat (main)",), ("chat (west)",)]
+    assert waves[1].missing == ("1 nvidia.com/gpu in pool b",)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_waves_find_an_order_where_there_is_one(seed: int) -> None:
+    random = Random(seed)
+    limit, changes = random.randint(3, 9), list[GpuChange]()
+    for number in range(random.randint(1, 4)):
+        before, after = random.randint(0, 3), random.randint(0, 3)
+        both = random.choice((before + after, max(before, after)))
+        changes.append(change(f"s{number}", before, both, after))
+    limit = max(limit, sum(each.before.total() for each in changes))
+    waves = order_waves(changes, {POOL: limit})
+
+    def fits(order: Iterable[GpuChange]) -> bool:
+        used = sum(each.before.total() for each in changes)
+        for each in order:
+            if each.is_change and used + each.meanwhile.total() - each.before.total() > limit:
+                return False
+            used += each.after.total() - each.before.total()
+        return True
+
+    by_name = {each.release: each for each in changes}
+    found = [by_name[name] for wave in waves for name in wave.releases]
+    is_complete = not any(wave.missing for wave in waves)
+    assert is_complete == any(fits(order) for order in permutations(changes))
+    assert not is_complete or fits(found)

@@ -241,6 +241,7 @@ cp ../written/"${2##*/}" .cache/
     [
         ("pf", "-p", 0, "2 passed, 0 failed, 0 skipped"),
         ("ff", "pf", 1, "1 passed, 1 failed, 0 skipped"),
+        ("ff", "ps", 1, "1 passed, 1 failed, 0 skipped"),
         ("ffffff", "", 1, "0 passed, 6 failed, 0 skipped"),
     ],
 )
@@ -256,6 +257,18 @@ def test_few_tests_that_fail_run_once_more(checkout: Path, first: str, second: s
     assert [line for line in output if "second time" in line] == [
         f"passed the second time: tests-alone::{number}" for number, each in enumerate(second) if each == "p"
     ]
+
+
+@pytest.mark.parametrize(("options", "code"), [(["-x"], 1), (["--maxfail=2"], 1), ([], 10)])
+def test_no_test_runs_again_after_a_stop_or_a_skip_that_is_not_allowed(
+    checkout: Path, options: list[str], code: int
+) -> None:
+    fails = FAILING_PYTEST.replace("! grep", f"grep -q failure $2 && exit {code}; ! grep")
+    write_program(checkout / ".venv" / "bin" / "pytest", fails)
+    write_report(checkout.parent / "written" / "tests-alone.xml", "pf")
+    found, _, calls = run_script(checkout, "ci/run-tests", "tests", *options, KUBECONFIG="")
+    assert found == code
+    assert not [call for call in calls if "--last-failed" in call]
 
 
 @pytest.mark.parametrize(("options", "code"), [(["-x"], 5), (["--except-completed", "earlier"], 0)])

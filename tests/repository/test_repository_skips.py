@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.skips import UNLISTED
+
 TESTS = Path(__file__).parent.parent
 
 SKIPPING = {
@@ -50,22 +52,28 @@ def run_pytest(
 
 def test_each_unlisted_skip_is_named_and_fails_the_run(folder: Path) -> None:
     code, output = run_pytest(folder, "tests/test_call.py* | another reason\n")
-    assert code == 1, output
+    assert code == UNLISTED, output
     for skipped in ("test_call.py::test_a | no tool by call", "test_mark.py::test_a | no tool by mark"):
         assert f"tests/{skipped}" in output
     assert "tests/test_module.py | no tool in module" in output
     assert " passed" in output.splitlines()[-1], "pytest's own summary stays the last line"
 
 
+def test_unlisted_skip_has_its_exit_code_beside_a_failure(folder: Path) -> None:
+    (folder / "tests" / "test_failing.py").write_text("def test_a():\n    assert False\n")
+    assert run_pytest(folder, ALL_ALLOWED)[0] == 1
+    assert run_pytest(folder, "")[0] == UNLISTED
+
+
 def test_expected_failures_count_as_skips(folder: Path) -> None:
     test = "import pytest\n@pytest.mark.xfail(reason='no tool yet')\ndef test_a():\n    assert False\n"
     (folder / "tests" / "test_expected.py").write_text(test)
     code, output = run_pytest(folder, ALL_ALLOWED)
-    assert (code, "tests/test_expected.py::test_a | expected to fail: no tool yet" in output) == (1, True)
+    assert (code, "tests/test_expected.py::test_a | expected to fail: no tool yet" in output) == (UNLISTED, True)
 
 
 def test_skips_of_worker_processes_fail_the_run(folder: Path) -> None:
-    assert run_pytest(folder, "", "-n1")[0] == 1
+    assert run_pytest(folder, "", "-n1")[0] == UNLISTED
 
 
 def test_listed_skips_pass(folder: Path) -> None:
@@ -74,7 +82,7 @@ def test_listed_skips_pass(folder: Path) -> None:
 
 def test_skips_of_one_folder_are_checked_when_it_runs_alone(folder: Path) -> None:
     code, output = run_pytest(folder, "", "tests/test_mark.py")
-    assert (code, "tests/test_mark.py::test_a | no tool by mark" in output) == (1, True)
+    assert (code, "tests/test_mark.py::test_a | no tool by mark" in output) == (UNLISTED, True)
 
 
 def test_unlisted_skips_pass_without_the_variable(folder: Path) -> None:
@@ -84,7 +92,7 @@ def test_unlisted_skips_pass_without_the_variable(folder: Path) -> None:
 def test_skips_without_tools_are_allowed_only_in_a_run_without_tools(folder: Path) -> None:
     assert run_pytest(folder, "", strict="without-tools", without_tools=ALL_ALLOWED)[0] == 0
     code, output = run_pytest(folder, "", strict="1", without_tools=ALL_ALLOWED)
-    assert code == 1, output
+    assert code == UNLISTED, output
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n1"])

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["SkipWatch"]
+__all__ = ["UNLISTED", "SkipWatch"]
 
 WITHOUT_TOOLS = "without-tools"
+UNLISTED = 10
+"""Exit code of pytest, also if tests failed: ci/run-tests runs no test again then."""
 
 
 class Skip(NamedTuple):
@@ -63,8 +65,9 @@ class SkipWatch:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.unlisted and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        ends = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED)
+        if self.unlisted and session.exitstatus in ends:
+            session.exitstatus = UNLISTED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.unlisted:
