@@ -167,12 +167,12 @@ def test_pipeline_over_more_hosts_than_needed_is_offered_and_not_planned() -> No
     (shape,) = find(OVER_HOSTS, "chat", "hosts")
     assert (now.nodes_per_replica, now.replicas, now.price_per_hour) == (1, 3, 12)
     assert (shape.what, shape.replicas, shape.price_per_hour) == (
-        "pool: gpu, parallelism: {tensor: 4, pipeline: 2}",
+        "pool: gpu, parallelism: {tensor: 2, pipeline: 4}",
         1,
         8,
     )
     assert "2 hosts for each replica: the loss of one stops all of it" in shape.note
-    planned = plan(OVER_HOSTS.replace("context: 8192", "context: 8192\n    parallelism: {tensor: 4, pipeline: 2}"))
+    planned = plan(OVER_HOSTS.replace("context: 8192", "context: 8192\n    parallelism: {tensor: 2, pipeline: 4}"))
     assert (planned.models["chat"].nodes_per_replica, planned.models["chat"].price_per_hour) == (2, 8)
 
 

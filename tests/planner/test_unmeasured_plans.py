@@ -2,7 +2,9 @@
 
 import pytest
 
+from rayhelm.facts import load_catalog
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.speed.links import find_all_reduce_gb_per_s
 from shared.fleets import one
 
 RDMA = "network: rdma-400g, rdmaResource: rdma/hca_shared_devices_a"
@@ -28,14 +30,37 @@ def test_kimi_k2_needs_two_h200_hosts_with_a_warning() -> None:
     assert [text for text in found.warnings if UPPER_BOUND in text]
 
 
-def test_tensor_parallel_over_pcie_is_planned_where_nccl_is_fast_enough() -> None:
-    pool = "gpu: L40S-48GB, nodes: 8, gpusPerNode: 8"
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "split", "is_said"),
+    [("L40S-48GB", 54, "TP 2 x PP 1", False), ("RTX-5090-32GB", 12, "TP 4 x PP 1", True)],
+)
+def test_four_gpus_over_pcie_are_planned_where_nccl_measured_fast(
+    gpu: str, gpus: int, split: str, is_said: bool
+) -> None:
+    """NCCL reached 5.1 GB/s on four L40S, and 35 on RTX 5090."""
     source = "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"
-    found = planned(pool, source, "2 1500 300", "ttft: 3s, tpot: 80ms", 16384)
-    assert found.split == "TP 4 x PP 1"
-    assert 16 <= found.gpus <= 24
+    found = planned(f"gpu: {gpu}, nodes: 8, gpusPerNode: 8", source, "2 1500 300", "ttft: 3s, tpot: 80ms", 16384)
+    assert (found.gpus, found.split) == (gpus, split)
     because = explain_replicas(found)
-    assert "No measurement like this: L40S-48GB, all-reduces of 4 GPUs over PCIe" in because
+    assert f"No measurement like this: {gpu}" in because
+    assert ("all-reduces of 4 GPUs over PCIe" in because) == is_said
+
+
+@pytest.mark.parametrize(
+    ("gpu", "four", "eight"),
+    [
+        ("L40S-48GB", 5.1, 1.4),
+        ("A100-PCIe-80GB", 6.4, 3.2),
+        ("L4-24GB", 6.4, 3.2),
+        ("A10G-24GB", 6.4, 3.2),
+        ("RTX-PRO-6000-96GB", 22.4, 17.9),
+        ("Radeon-AI-PRO-R9700-32GB", 12.8, 6.4),
+    ],
+)
+def test_rate_over_pcie_is_that_of_the_gpu_or_of_its_generation(gpu: str, four: float, eight: float) -> None:
+    kind = load_catalog().gpu(gpu)
+    assert find_all_reduce_gb_per_s(kind, 4) == pytest.approx(four, abs=0.05)
+    assert find_all_reduce_gb_per_s(kind, 8) == pytest.approx(eight, abs=0.05)
 
 
 def test_plan_on_gb200_states_its_bound_and_that_nothing_like_it_was_measured() -> None:

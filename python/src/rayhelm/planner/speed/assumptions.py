@@ -19,6 +19,12 @@ class SpeedAssumptions(Closed):
     pcie_all_reduce_share: dict[int, float]
     """Part of the PCIe rate that an all-reduce of so many GPUs reaches."""
     pcie_all_reduce_source: str
+    pcie5_all_reduce_share: dict[int, float]
+    """The same of NVIDIA GPUs with 16 lanes of PCIe 5.0."""
+    pcie5_all_reduce_source: str
+    measured_all_reduce_share: dict[str, dict[int, float]]
+    """The same by id of a GPU that was measured itself."""
+    measured_all_reduce_source: str
     pcie_call_factor: float
     """An all-reduce over PCIe starts so many times more slowly than one over NVLink."""
     narrow_layer: float
