@@ -54,8 +54,8 @@ def build_bands(
         dense=models[False],
         sparse=models[True],
         other_gpu=other,
-        # A prompt crosses the links between stages once, which takes a few ms; each output token waits for them.
-        pipeline=_join([*models.values()]) if figure == "ttft" else other,
+        # Assumed: a prompt crosses the links between stages once, and each output token waits for them.
+        pipeline=(_join([*models.values()]) if figure == "ttft" else other).model_copy(update={"rows": 0}),
         installed=Band(low=1.0, high=1.0, rows=0),
         saturated=other,
         wide_experts=other,

@@ -1,10 +1,19 @@
 """Plans that no measurement is like: their GPUs, and what the plan says about them."""
 
+from dataclasses import replace
+
 import pytest
 
 from rayhelm.facts import load_catalog
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.shape import ReplicaShape
+from rayhelm.planner.speed.build import build_replica
+from rayhelm.planner.speed.coefficients import load_coefficients
+from rayhelm.planner.speed.estimate import find_band
 from rayhelm.planner.speed.links import find_all_reduce_gb_per_s
+from rayhelm.planner.speed.model import compute_speed
+from rayhelm.planner.speed.neighbors import correct
+from rayhelm.planner.speed.replica import Load, StageLink
 from shared.fleets import one
 
 RDMA = "network: rdma-400g, rdmaResource: rdma/hca_shared_devices_a"
@@ -61,6 +70,16 @@ def test_rate_over_pcie_is_that_of_the_gpu_or_of_its_generation(gpu: str, four: 
     kind = load_catalog().gpu(gpu)
     assert find_all_reduce_gb_per_s(kind, 4) == pytest.approx(four, abs=0.05)
     assert find_all_reduce_gb_per_s(kind, 8) == pytest.approx(eight, abs=0.05)
+
+
+@pytest.mark.parametrize(("gb_per_s", "band"), [(None, "pipeline"), (3.125, "pipeline"), (1.25, "other_gpu")])
+def test_pipeline_has_the_interval_of_its_gpus_over_links_of_25_gbit(gb_per_s: float | None, band: str) -> None:
+    model, gpu = load_catalog().model("Qwen/Qwen3-32B"), load_catalog().gpu("H100-SXM-80GB")
+    link = StageLink(gb_per_s, 60e-6) if gb_per_s else None
+    replica = replace(build_replica(model, [gpu] * 2, ReplicaShape(1, 2), context=4096)[0], link=link)
+    speed = compute_speed(replica, Load(1024, 512, 4))
+    assert find_band(replica, speed, correct(replica, Load(1024, 512, 4), (), "auto"), elsewhere=False).name == band
+    assert not load_coefficients().ttft_bands.pipeline.rows
 
 
 def test_plan_on_gb200_states_its_bound_and_that_nothing_like_it_was_measured() -> None:

@@ -14,6 +14,8 @@ from rayhelm.fleet.sources import is_hub_id
 __all__ = ["locate_model", "read_numbers"]
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?[a-z]?|awq|gptq|gguf|nvfp|mxfp|fp(?=\d)|bnb")
+_TUNED = re.compile(r"[-_.](?:instruct|it|chat)(?![a-z])")
+"""Part of a name that says that the model follows instructions."""
 
 _ALIKE = 0.6
 """Similarity of a mistyped family to the right one."""
@@ -22,7 +24,8 @@ _ALIKE = 0.6
 def locate_model(problem: Problem, path: tuple[str | int, ...], spec: ModelSpec) -> Problem:
     """A problem of a name is one of the fleet file; one inside a config.json stays there.
 
-    A fix keeps family, version, size and quantization of the model: a plan of another one would buy other GPUs."""
+    A fix keeps family, version, size and quantization of the model: a plan of another one would buy other GPUs. A base
+    model has the shape of one that follows instructions, and never replaces it."""
     if problem.path:
         return problem
     wanted = spec.architecture or spec.source
@@ -36,8 +39,10 @@ def locate_model(problem: Problem, path: tuple[str | int, ...], spec: ModelSpec)
     same = [each for each in near if read_numbers(each) == read_numbers(wanted) and _is_of_family(each, wanted)]
     if others := [each for each in near if each not in same]:
         message += f". Similar names, of other models: {', '.join(others)}"
-    kept = [Fix(value=each) for each in same] + [fix for fix in fixes if fix.value is None]
-    if same and path[-1] == "source":
+    is_source = path[-1] == "source"
+    kept = [Fix(value=each) for each in same if not is_source or _is_tuned(each) >= _is_tuned(wanted)]
+    kept += [fix for fix in fixes if fix.value is None]
+    if same and is_source:
         kept.append(Fix("../architecture", same[0], "a model of the same shape"))
     first, *rest = [*kept, _get_config(wanted)]
     return problem_at(path, message, first, alternatives=rest)
@@ -66,6 +71,11 @@ def _is_of_family(name: str, wanted: str) -> bool:
         for text in (name, wanted)
     )
     return SequenceMatcher(None, first, second).ratio() >= _ALIKE
+
+
+def _is_tuned(name: str) -> bool:
+    """Return whether a name says that the model follows instructions: `-Instruct`, `-it`, `-chat`."""
+    return bool(_TUNED.search(name.rpartition("/")[2].lower()))
 
 
 def read_numbers(name: str) -> list[str]:

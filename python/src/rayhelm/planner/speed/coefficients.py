@@ -34,7 +34,7 @@ class Bands(Closed):
     other_gpu: Band
     """A GPU without measured rows."""
     pipeline: Band
-    """Stages on GPUs with measured rows: no row has several."""
+    """Stages on GPUs with measured rows, over links of 25 Gbit/s or more. Assumed: no row has several stages."""
     queued: Band
     """More requests than the replica runs at a time."""
     installed: Band

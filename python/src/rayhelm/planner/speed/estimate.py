@@ -26,6 +26,8 @@ _GROUPS = {
 """Terms of a decode step by what bounds them; the others are overhead of the engine."""
 _MANY = 30
 """Rows of a GPU from which the interval is the one of measured GPUs."""
+_FAST_ENOUGH_GB_PER_S = 3.0
+"""Rate of a link between hosts from which a prompt crosses it in a small part of its TTFT: 25 Gbit/s, less overhead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,8 @@ def _find_band_of_model(replica: Replica, speed: Speed) -> str:
     if any(count_rows_by_gpu()[gpu.id] < _MANY for gpu in replica.gpus):
         return "other_gpu"
     if replica.shape.pp > 1:
-        return "pipeline"
+        is_fast = replica.link is None or replica.link.gb_per_s >= _FAST_ENOUGH_GB_PER_S
+        return "pipeline" if is_fast else "other_gpu"
     if speed.limit:
         return "queued"
     return "sparse" if replica.model.experts else "dense"
