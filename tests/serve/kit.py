@@ -107,6 +107,9 @@ def serve(values: Mapping[str, Any], path: str, state: EndpointState) -> Iterato
     """Start Ray Serve with these values of chart ray-service on one data path, and stop it."""
     values = over(dict(values), {"serve": {"dataPath": path}})
     config = set_listen_address(serve_config(values), processes.find_free_port(set()))
+    for router in (each for application in config["applications"] for each in application.get("deployments", ())):
+        # A busy computer may take more than the chart's 10 s until HAProxy asks the next router.
+        router["graceful_shutdown_wait_loop_s"] = 60
     routes = [
         each["route_prefix"] for each in config["applications"] if each["import_path"].startswith("ray.serve.llm:")
     ]
