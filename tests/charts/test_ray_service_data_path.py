@@ -15,6 +15,7 @@ DIRECT = {
 BODY = {"RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1"}
 INCLUDED = {"image": {"repository": "registry.example/ray-llm", "includesRayhelm": True}}
 PREFIX = over(INCLUDED, chat(router={"kind": "PrefixAffinity"}))
+NEWER = {"ray": {"version": "2.61.0"}}
 TO_ZERO = over(chat(autoscaling={"minReplicas": 0}), INGRESS_ON_CPUS)
 
 
@@ -28,8 +29,15 @@ TO_ZERO = over(chat(autoscaling={"minReplicas": 0}), INGRESS_ON_CPUS)
         (over({"serve": {"dataPath": "Direct"}}, PREFIX), {**DIRECT, **BODY}),
         (over({"serve": {"dataPath": "Direct"}}, over(INCLUDED, TO_ZERO)), DIRECT),
         (over({"serve": {"dataPath": "Direct"}}, TO_ZERO), {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}),
+        (
+            over(over({"serve": {"dataPath": "Direct"}}, NEWER), over(INCLUDED, TO_ZERO)),
+            {**HAPROXY, "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"},
+        ),
     ],
-    ids=["python", "haproxy", "haproxy-prefix", "direct", "direct-prefix", "direct-to-zero", "direct-to-zero-stock"],
+    ids=[
+        *("python", "haproxy", "haproxy-prefix", "direct", "direct-prefix", "direct-to-zero", "direct-to-zero-stock"),
+        "direct-to-zero-newer",
+    ],
 )
 def test_all_ray_pods_have_the_variables_of_the_data_path(values: dict[str, Any], expected: dict[str, str]) -> None:
     spec = cluster(values)
@@ -73,10 +81,12 @@ RAY_PREFIX = "ray.serve.llm.request_router.PrefixCacheAffinityRouter"
         ("Direct", over(INCLUDED, chat(autoscaling={"maxReplicas": 1})), None),
         ("Direct", SCALED, None),
         ("Direct", over(over(INCLUDED, SCALED), {"workerGroups": {"gpu": {"image": {"tag": "2.60.0-other"}}}}), None),
+        ("Direct", over(over(INCLUDED, SCALED), {"ray": {"version": "2.60.1"}}), LOAD),
+        ("Direct", over(over(INCLUDED, SCALED), NEWER), None),
     ],
     ids=[
         *("python-prefix", "haproxy-prefix", "direct-prefix", "haproxy", "direct", "direct-to-zero"),
-        *("direct-one-replica", "direct-stock", "direct-one-stock"),
+        *("direct-one-replica", "direct-stock", "direct-one-stock", "direct-patch", "direct-newer"),
     ],
 )
 def test_direct_path_has_routers_of_rayhelm_where_all_images_have_it(

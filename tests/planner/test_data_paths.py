@@ -22,6 +22,8 @@ TLS = (
 IMAGE = "clusters: {main: {gpuFeatureDiscovery: true, image: {repository: registry.example/ray, tag: a, %s}}}"
 OWN = IMAGE % "includesRayhelm: true"
 STOCK = IMAGE % "includesRayhelm: false"
+NEWER = IMAGE % "includesRayhelm: true, ray: 2.61.0"
+PATCHED = IMAGE % "includesRayhelm: true, ray: 2.60.1"
 
 
 def choose(model: str, wanted: str = "", more: str = OWN) -> tuple[str, str]:
@@ -45,6 +47,11 @@ def choose(model: str, wanted: str = "", more: str = OWN) -> tuple[str, str]:
         (SCALED, "dataPath: Auto", OWN, "Direct", "the least CPU"),
         (SCALED, "dataPath: Auto", STOCK, "Python", "without a look at their load"),
         (SCALED, "dataPath: Direct", STOCK, "Direct", "without a look at their load"),
+        (FIXED, "dataPath: Auto", NEWER, "Python", "not run, or worse, with `Direct`: Ray 2.61.0"),
+        (ALIASED, "dataPath: HAProxy", NEWER, "HAProxy", "worse, with it: Ray 2.61.0"),
+        (SCALED, "dataPath: Direct", NEWER, "Direct", "Ray 2.61.0; several replicas, of which Ray takes one"),
+        (TO_ZERO, "dataPath: Direct", NEWER, "Direct", "Ray 2.61.0; scale to zero"),
+        (SCALED, "dataPath: Direct", PATCHED, "Direct", "worse, with it: Ray 2.60.1"),
         (TO_ZERO, "dataPath: Auto", OWN, "Direct", "the least CPU"),
         (TO_ZERO, "dataPath: Auto", STOCK, "Python", "scale to zero"),
         (TO_ZERO, "dataPath: HAProxy", OWN, "HAProxy", "worse, with it: scale to zero"),
@@ -77,6 +84,7 @@ def test_plan_chooses_the_data_path_with_a_reason(model: str, wanted: str, more:
     [
         (ALIASED, "Direct", OWN, "aliases", "HAProxy"),
         (SHARED, "Direct", STOCK, "its image lacks rayhelm", "HAProxy"),
+        (SHARED, "Direct", NEWER, "its image has Ray 2.61.0", "HAProxy"),
         (FIXED, "Direct", TLS, "serveTls", "Python"),
         (FIXED, "HAProxy", IMAGE % "ray: 2.59.0", "Ray 2.59.0", "Python"),
     ],

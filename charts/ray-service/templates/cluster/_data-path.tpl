@@ -9,10 +9,10 @@
 {{- $_ := set $env "RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING" "1" }}
 {{- $timeout := .serve.requestTimeoutSeconds | ceil | int | toString }}
 {{- $neverStarts := false }}
-{{- $haveRayhelm := include "ray-service.allHaveRayhelm" . }}
+{{- $haveRouters := include "ray-service.haveRouters" . }}
 {{- range .serve.applications }}
 {{- range .models }}
-{{- $neverStarts = or $neverStarts (and (eq (int .autoscaling.minReplicas) 0) (or (not $haveRayhelm) (hasKey . "prefill"))) }}
+{{- $neverStarts = or $neverStarts (and (eq (int .autoscaling.minReplicas) 0) (or (not $haveRouters) (hasKey . "prefill"))) }}
 {{- if eq .router.kind "PrefixAffinity" }}
 {{- /* The router of a model reads the prompt. HAProxy buffers the request for it. */}}
 {{- $_ := set $env "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY" "1" }}

@@ -5,9 +5,10 @@
 {{- if ternary $own.includesRayhelm .image.includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
-{{- /* `true` if all images contain rayhelm. Takes the values. */ -}}
-{{- define "ray-service.allHaveRayhelm" -}}
-{{- $found := .image.includesRayhelm }}
+{{- /* `true` if rayhelm's routers can run: all images contain it, and have the Ray whose private names the routers use. Takes
+       the values. */ -}}
+{{- define "ray-service.haveRouters" -}}
+{{- $found := and .image.includesRayhelm (semverCompare "~2.60.0" .ray.version) }}
 {{- range .workerGroups }}
 {{- $found = and $found (include "ray-service.hasRayhelm" (dict "image" $.image "override" .image) | eq "true") }}
 {{- end }}

@@ -45,7 +45,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Choice of the replica. With Direct, Ray's classes find no prefix and look at no load; rayhelm's can run if all nodes have it. */ -}}
+{{- /* Choice of the replica. With Direct, Ray's classes find no prefix and look at no load; rayhelm's can run if all nodes have it, and its Ray. */ -}}
 {{- define "ray-service.requestRouter" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.requestRouter" "given" . "names" (list "v" "model")) -}}
 {{- $v := .v }}
@@ -58,7 +58,7 @@
 {{- if eq .kind "PrefixAffinity" }}
 {{- $class = $isDirect | ternary "rayhelm.runtime.prompt_router.PromptRouter" "ray.serve.llm.request_router.PrefixCacheAffinityRouter" }}
 {{- $arguments = dict "imbalanced_threshold" .imbalanceThreshold "match_rate_threshold" .matchRateThreshold "do_eviction" true }}
-{{- else if and $isDirect $chooses (include "ray-service.allHaveRayhelm" $v) }}
+{{- else if and $isDirect $chooses (include "ray-service.haveRouters" $v) }}
 {{- $class = "rayhelm.runtime.load_router.LoadRouter" }}
 {{- end }}
 {{- end }}

@@ -30,6 +30,9 @@
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateDirectRouter" "given" . "names" (list "v" "path")) -}}
 {{- $v := .v }}
 {{- $path := .path }}
+{{- if not (semverCompare "~2.60.0" $v.ray.version) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "data-path-router-ray" "words" (dict "path" $path "ray" $v.ray.version)) }}
+{{- end }}
 {{- if not $v.image.includesRayhelm }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "data-path-router" "words" (dict "path" $path "image" (list "image"))) }}
 {{- end }}

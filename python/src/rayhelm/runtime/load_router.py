@@ -41,8 +41,11 @@ class QueueProbes:
         for name, replica in asked.items():
             if self._is_old(name, now):
                 self._probes[name] = now, asyncio.ensure_future(router._probe_queue_lens([replica], _PATIENCE))
-        tasks = {self._probes[name][1] for name in asked}
-        done, _ = await asyncio.wait(tasks, timeout=_FRESH_S)
+        probes = [self._probes[name] for name in asked]
+        tasks = {probe for _, probe in probes}
+        # A replica that hangs delays the requests that ask it, not those that come after them.
+        in_time = {probe for start, probe in probes if probe.done() or now - start <= _FRESH_S}
+        done, _ = await asyncio.wait(in_time or tasks, timeout=_FRESH_S)
         if not done:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 

@@ -66,7 +66,7 @@ def _list_haproxy_obstacles(models: Sequence[ModelPlan], fleet: Fleet) -> Iterat
     cluster = fleet.clusters[models[0].cluster]
     if cluster.serve_tls:
         yield f"cluster `{models[0].cluster}` has `serveTls`, and Ray's HAProxy listens without TLS"
-    ray = (cluster.image.ray if cluster.image else None) or versions().ray
+    ray = _get_ray(models, fleet)
     if _read_version(ray) < (2, 60):
         yield f"its image has Ray {ray}, and the data path needs 2.60.0"
 
@@ -76,19 +76,23 @@ def _list_direct_obstacles(models: Sequence[ModelPlan], fleet: Fleet) -> Iterato
         yield "its applications have no vLLM"
     if any(_routes_by_prefix(model) for model in models) and not _includes_rayhelm(models, fleet):
         yield "its image lacks rayhelm, and Ray's own router finds no prefix there (`includesRayhelm`)"
+    elif any(_routes_by_prefix(model) for model in models) and not _have_routers(models, fleet):
+        yield f"its image has Ray {_get_ray(models, fleet)}, and rayhelm's router by prefix runs with {versions().ray}"
     if named := [model.model for model in models if model.aliases]:
         yield f"{', '.join(named)} has `aliases`, which only Ray's ingress replaces by the name of the model"
 
 
 def _list_unseen(path: DataPath, models: Sequence[ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Yield settings with which no test has run this data path, or with which it does less than `Python`."""
-    is_ours = path == "Direct" and _includes_rayhelm(models, fleet)
+    is_ours = path == "Direct" and _have_routers(models, fleet)
+    if (ray := _get_ray(models, fleet)) != versions().ray:
+        yield f"Ray {ray}"
     if any(model.min_replicas == 0 for model in models) and not is_ours:
         yield "scale to zero"
     if path == "HAProxy" and any(_routes_by_prefix(model) and model.max_replicas > 1 for model in models):
         yield "the prefix cache of several replicas"
     if path == "Direct" and any(model.max_replicas > 1 for model in models) and not is_ours:
-        yield "several replicas, of which Ray takes one without a look at their load (`includesRayhelm`)"
+        yield "several replicas, of which Ray takes one without a look at their load (`includesRayhelm`, Ray 2.60)"
     if any(model.prefill_decode for model in models):
         yield "separate replicas for prompts and answers"
     if any(model.data_parallel_size > 1 for model in models):
@@ -99,6 +103,17 @@ def _list_unseen(path: DataPath, models: Sequence[ModelPlan], fleet: Fleet) -> I
 
 def _routes_by_prefix(model: ModelPlan) -> bool:
     return model.routing == "prefix-affinity"
+
+
+def _get_ray(models: Sequence[ModelPlan], fleet: Fleet) -> str:
+    image = fleet.clusters[models[0].cluster].image
+    return (image.ray if image else None) or versions().ray
+
+
+def _have_routers(models: Sequence[ModelPlan], fleet: Fleet) -> bool:
+    """Whether rayhelm's routers can run: they use private names of one minor version of Ray, as the chart knows too."""
+    is_known = _read_version(_get_ray(models, fleet)) == _read_version(versions().ray)
+    return is_known and _includes_rayhelm(models, fleet)
 
 
 def _includes_rayhelm(models: Sequence[ModelPlan], fleet: Fleet) -> bool:
