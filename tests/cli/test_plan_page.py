@@ -136,3 +136,14 @@ def test_page_of_a_reference_fleet_has_all_its_models(plan: Callable[..., Answer
     assert plan(source, "--page", tmp_path / "plan.html").code == 0
     text = (tmp_path / "plan.html").read_text()
     assert all(f'<th scope="row">{model}</th>' in text for model in load_fleet(source).fleet.models)
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_page_is_written_into_an_open_file_of_the_shell(
+    plan: Callable[..., Answer], fleet: Path, tmp_path: Path, folder: str
+) -> None:
+    """Bash gives `--page >(less)` the name /dev/fd/63, which is a link."""
+    with (tmp_path / "page.html").open("w") as page:
+        answer = plan(fleet, "--page", f"{folder}/{page.fileno()}")
+    assert answer.code == 0, answer.err
+    assert "</html>" in (tmp_path / "page.html").read_text()

@@ -21,6 +21,9 @@ __all__ = [
     "write_folder",
 ]
 
+_OF_THE_SYSTEM = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Folders of links that no pull request can add."""
+
 
 @dataclass(frozen=True)
 class WrittenFolder:
@@ -135,8 +138,9 @@ def check_new(path: Path, command: str) -> None:
 
 
 def _refuse_link(path: Path) -> None:
-    """Raise FleetError for a link: a pull request can add one. `/dev/stdout` is a link too."""
-    if path.parent != Path("/dev") and (links := list(find_links(path.parent, [path.name]))):
+    """Raise FleetError for a link: a pull request can add one. The system has links too: /dev/stdout, and /dev/fd/63 of
+    `--page >(less)`."""
+    if path.parent not in _OF_THE_SYSTEM and (links := list(find_links(path.parent, [path.name]))):
         raise FleetError(links)
 
 
