@@ -2,7 +2,7 @@
 
 import pytest
 
-from charts.each_chart import CHARTS, Chart
+from charts.each_chart import CHARTS, Chart, chart_of
 from charts.kit import Object, over
 
 WRITTEN: Object = {
@@ -35,6 +35,21 @@ def test_extra_object_is_rendered_as_written_with_common_labels(chart: Chart) ->
     assert found["metadata"]["annotations"] == {"example.com/runbook": "https://runbooks.example"}
 
 
+@pytest.mark.parametrize("name", ["ray-service", "tenant"])
+def test_class_in_a_namespace_is_rendered(name: str) -> None:
+    group = "secrets-store.csi.x-k8s.io/v1"
+    secrets = {"apiVersion": group, "kind": "SecretProviderClass", "metadata": {"name": "vault"}, "spec": {}}
+    assert extra_of(chart_of(name), secrets)["kind"] == "SecretProviderClass"
+
+
+def test_refused_object_of_another_namespace_has_a_place() -> None:
+    far = {**WRITTEN, "metadata": {"name": "far", "namespace": "search"}}
+    problem = chart_of("gateway").refused("extra-object", {"extraObjects": [far]})
+    assert "Write it into `extraObjects` of a release there, or of chart `platform`" in problem.message
+    platform = chart_of("platform")
+    assert extra_of(platform, far)["metadata"]["namespace"] == "search"
+
+
 REACHING = {
     "RBAC": ("rbac.authorization.k8s.io/v1", "Role"),
     "RBAC of OpenShift": ("authorization.openshift.io/v1", "RoleBinding"),
@@ -44,12 +59,14 @@ REACHING = {
     "volume": ("v1", "PersistentVolume"),
     "project": ("argoproj.io/v1alpha1", "AppProject"),
     "list": ("v1", "ConfigMapList"),
+    "class of the cluster": ("networking.k8s.io/v1", "IngressClass"),
+    "class of nodes": ("karpenter.k8s.aws/v1", "EC2NodeClass"),
 }
 
 
 @pytest.mark.parametrize(("version", "kind"), REACHING.values(), ids=list(REACHING))
 def test_object_that_reaches_beyond_the_release_is_refused(version: str, kind: str) -> None:
-    chart = next(each for each in CHARTS if each.name == "gateway")
+    chart = chart_of("gateway")
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"key": "not-shown"}}
     far = {"apiVersion": version, "kind": kind, "metadata": {"name": "far"}}
     problem = chart.refused("extra-object", {"extraObjects": [WRITTEN, far, secret]})

@@ -300,6 +300,49 @@ def test_variable_of_the_chart_is_refused(path: str, variable: str) -> None:
     assert variable in problem.message
 
 
+def test_variable_that_gives_devices_is_refused() -> None:
+    vendors = [f"{vendor}_VISIBLE_DEVICES" for vendor in ("AMD", "ASCEND", "AWS_NEURON", "HABANA", "NVIDIA")]
+    problem = refusal("gateway", "", {"extraEnv": [{"name": name, "value": "all"} for name in vendors]})
+    assert f"{', '.join(vendors)}: it gives the container GPUs" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("CUDA_VISIBLE_DEVICES", "0"),
+        ("HIP_VISIBLE_DEVICES", "0"),
+        ("ROCR_VISIBLE_DEVICES", "0"),
+        ("NVIDIA_VISIBLE_DEVICES", "none"),
+        ("NVIDIA_VISIBLE_DEVICES", "void"),
+    ],
+)
+def test_variable_that_gives_no_devices_is_rendered(variable: str, value: str) -> None:
+    env = {"name": variable, "value": value}
+    gateway = chart_of("gateway")
+    (container,) = main_containers(gateway, "", pod_of(gateway, "", {"extraEnv": [env]}))
+    assert env in container["env"]
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(
+    ("projected", "place"),
+    [
+        ("foo", "projected"),
+        ({"sources": "foo"}, "projected/sources"),
+        ({"sources": ["foo"]}, "projected/sources/0"),
+        ({"sources": [{"serviceAccountToken": "foo"}]}, "projected/sources/0/serviceAccountToken"),
+        ({"sources": [{"serviceAccountToken": {"audience": 5}}]}, "projected/sources/0/serviceAccountToken/audience"),
+        ({"sources": [{"podCertificate": {"signerName": 5}}]}, "projected/sources/0/podCertificate/signerName"),
+    ],
+)
+def test_projected_volume_of_wrong_types_is_refused_at_its_place(projected: Any, place: str, helm: str) -> None:
+    gateway = chart_of("gateway")
+    values = over(gateway.smallest(), {"extraVolumes": [{"name": "token", "projected": projected}]})
+    with pytest.raises(FleetError) as caught:
+        gateway.objects(values, helm)
+    assert f"at '/extraVolumes/0/{place}': got " in str(caught.value)
+
+
 def test_volume_of_the_chart_is_refused() -> None:
     assert (
         "the chart has a volume"

@@ -23,9 +23,10 @@
 {{- end }}
 {{- end }}
 
-{{- /* "true" for a variable that gives a container devices which it did not request. Takes a dict: env (one variable). */ -}}
+{{- /* "true" for a variable that gives a container devices which it did not request. Others only choose among those that it
+       has: CUDA_, HIP_ and ROCR_VISIBLE_DEVICES. Takes a dict: env (one variable). */ -}}
 {{- define "gateway.givesDevices" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.givesDevices" "given" . "names" (list "env")) -}}
-{{- $isKnown := and (regexMatch "^(AWS_NEURON|[A-Z]+)_VISIBLE_DEVICES$" .env.name) (ne .env.name "CUDA_VISIBLE_DEVICES") }}
-{{- if and $isKnown (ne (get .env "value" | toString) "void") }}true{{ end }}
+{{- $isKnown := regexMatch "^(AMD|ASCEND|AWS_NEURON|HABANA|NVIDIA)_VISIBLE_DEVICES$" .env.name }}
+{{- if and $isKnown (not (has (get .env "value" | toString) (list "none" "void"))) }}true{{ end }}
 {{- end }}

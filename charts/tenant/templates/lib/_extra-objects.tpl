@@ -46,6 +46,8 @@ kinds:
 {{- include "tenant.arguments" (dict "template" "tenant.refusesObject" "given" . "names" (list "object" "v")) -}}
 {{- $refused := include "tenant.refusedObjects" . | fromYaml }}
 {{- $reaching := include "tenant.reachingGroups" . | fromYamlArray }}
+{{- /* Not each kind with this suffix: a SecretProviderClass is in a namespace. */}}
+{{- $classes := "Device|Gateway|Ingress|Priority|Runtime|Storage|VolumeGroupSnapshot|VolumeSnapshot|WorkloadPriority|[A-Za-z0-9]*Node" }}
 {{- $kind := .object.kind }}
 {{- $group := contains "/" .object.apiVersion | ternary (.object.apiVersion | splitList "/" | first) "" }}
 {{- $why := get $refused.groups $group | default (get $refused.kinds $kind) }}
@@ -55,10 +57,10 @@ holds other objects. Write each of them by itself
 {{ $why }}
 {{- else if or (has $group (first $reaching)) (and (eq $group "argoproj.io") (hasPrefix "Application" $kind)) -}}
 applies further objects with the rights of an operator. Create it apart
-{{- else if or (has $group (last $reaching)) (regexMatch "^(Cluster|Global)[A-Z]|Clusterwide|Class$" $kind) -}}
+{{- else if or (has $group (last $reaching)) (regexMatch (printf "^(Cluster|Global)[A-Z]|Clusterwide|^(%s)Class$" $classes) $kind) -}}
 applies to the whole cluster. Write it into `extraObjects` of chart `platform`
 {{- else if not (has (.object.metadata.namespace | default .v.root.Release.Namespace) (include "tenant.namespaces" .v | fromJsonArray)) -}}
-would be in namespace {{ .object.metadata.namespace }}, and the release is in {{ include "tenant.namespaces" .v | fromJsonArray | join ", " }}
+would be in namespace {{ .object.metadata.namespace }}, and the release is in {{ include "tenant.namespaces" .v | fromJsonArray | join ", " }}. Write it into `extraObjects` of a release there, or of chart `platform`
 {{- end }}
 {{- end }}
 

@@ -22,16 +22,30 @@ Affinity = Annotated[
 ]
 
 
+_TEXT = {"type": "string"}
+
+
+def _fields(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
 def _check_volume(volume: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(volume.get("name"), str):
         raise PydanticCustomError("volume_name", "has no `name` that is a text")
     return volume
 
 
+_PROJECTED = _fields(
+    sources={
+        "type": "array",
+        "items": _fields(serviceAccountToken=_fields(audience=_TEXT), podCertificate=_fields(signerName=_TEXT)),
+    }
+)
+"""What the chart reads of a projected volume."""
 Volume = Annotated[
     dict[str, Any],
     AfterValidator(_check_volume),
-    Field(json_schema_extra={"required": ["name"], "properties": {"name": {"type": "string"}}}),
+    Field(json_schema_extra={"required": ["name"], "properties": {"name": _TEXT, "projected": _PROJECTED}}),
 ]
 
 
@@ -51,7 +65,6 @@ def _check_patch(patch: dict[str, Any]) -> dict[str, Any]:
     return patch
 
 
-_TEXT = {"type": "string"}
 _NAMED = {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT}}}
 Container = Annotated[
     dict[str, Any],

@@ -23,7 +23,9 @@ class ReleaseValues(Values):
     """Annotations of every object of the release, in place of annotations of the same name elsewhere in the values."""
     extra_objects: list[ExtraObject] = []
     """Further objects of the release, as they are written, without templates. They get the labels and annotations of
-    the release. What gives rights (RBAC, webhooks, namespaces), CRDs and Secrets are refused."""
+    the release. What gives rights (RBAC, webhooks, namespaces), CRDs and Secrets are refused, and by all charts but
+    `argocd` and `platform` objects of other namespaces, of the whole cluster, and `Application` and `Kustomization` of
+    Argo CD and Flux."""
 
 
 class PodReleaseValues(ReleaseValues):
