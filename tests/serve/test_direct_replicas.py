@@ -85,8 +85,8 @@ def test_requests_reach_the_replica_with_the_shorter_queue(served: Served) -> No
 
 
 def test_request_that_meets_the_stop_of_the_last_replica_starts_another(served: Served) -> None:
-    send(served, "chat")
+    before = send(served, "chat")
     (first,) = list_states(served)
     processes.wait_until(lambda: list_states(served).get(first) == "STOPPING" or None, what="the stop", timeout=TIMEOUT)
-    send(served, "chat")
-    assert [name for name, state in list_states(served).items() if state == "RUNNING"] != [first]
+    after = send(served, "chat")
+    assert await_engine_file(served, after) != await_engine_file(served, before)
