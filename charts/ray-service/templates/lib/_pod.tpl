@@ -27,6 +27,7 @@
        has: CUDA_, HIP_ and ROCR_VISIBLE_DEVICES. Takes a dict: env (one variable). */ -}}
 {{- define "ray-service.givesDevices" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.givesDevices" "given" . "names" (list "env")) -}}
-{{- $isKnown := regexMatch "^(AMD|ASCEND|AWS_NEURON|HABANA|NVIDIA)_VISIBLE_DEVICES$" .env.name }}
-{{- if and $isKnown (not (has (get .env "value" | toString) (list "none" "void"))) }}true{{ end }}
+{{- $isKnown := regexMatch "^(AWS_NEURON|[A-Z]+)_VISIBLE_DEVICES$" .env.name }}
+{{- $onlyChooses := regexMatch "^(CUDA|HIP|ROCR)_" .env.name }}
+{{- if and $isKnown (not $onlyChooses) (not (has (get .env "value" | toString) (list "none" "void"))) }}true{{ end }}
 {{- end }}
