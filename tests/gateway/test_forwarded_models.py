@@ -85,7 +85,8 @@ def start_three(
         )
         sides["eu"] = Side(gateway, upstreams["eu"])
         for name in remotes:
-            sides["eu"].wait_until(f"remote.{name}", up=True, model="qwen")
+            for each in KINDS if name == "us" else ["qwen"]:
+                sides["eu"].wait_until(f"remote.{name}", up=True, model=each)
         yield sides
 
 
