@@ -2,7 +2,8 @@
 
 A Docker daemon that answers is used; else ci/kind/docker starts one, and ci/kind/node-image builds the node image (or
 KIND_IMAGE names one that the daemon has). Writes nothing if a test fails, or if the cluster leaves something on this
-computer. CI has no kind: it checks that the result belongs to the present scripts of ci/kind, tests, and page.
+computer. No result is committed yet; tests/repository/test_verified_results.py is where CI would compare it with the
+present scripts, tests and page.
 """
 
 import hashlib

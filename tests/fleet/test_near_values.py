@@ -172,3 +172,20 @@ def test_value_that_only_shows_the_form_is_called_an_example() -> None:
     with pytest.raises(FleetError) as caught:
         read(text.replace("TENANT", "requestsPerMinute: 60"))
     assert "an example" in str(caught.value.problems[0].fix)
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("dataPath: Direct", "it is a key of `services.NAME`"),
+        ("spot: true", "it is a key of `pools.NAME`"),
+        ("zzz: 1", "`rayhelm explain` lists the keys"),
+    ],
+)
+def test_key_of_another_section_is_named_there(key: str, why: str) -> None:
+    text = FLEET.replace("TRAFFIC", TRAFFIC).replace("SLO", SLO).replace("MODEL", key).replace("TENANT", "")
+    with pytest.raises(FleetError) as refused:
+        parse_fleet(parse_document(text, "fleet.yaml"))
+    (problem,) = refused.value.problems
+    assert problem.fix
+    assert problem.fix.why == why

@@ -1,7 +1,7 @@
 """Translates the errors of pydantic into problems of the fleet file, each with its fix."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -121,7 +121,9 @@ def _unknown_key(
     hint = did_you_mean(key, near if len(known) > _MANY else known)
     message = f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`" + (f"; {hint}" if hint else "")
     if not near:
-        return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
+        elsewhere = " or ".join(_list_sections(key, model))
+        why = f"it is a key of {elsewhere}" if elsewhere else "`rayhelm explain` lists the keys"
+        return message, Fix.removal("", "" if hint else why)
     # A name that is only a little alike, with a value that it does not take, is another key.
     fitting = [name for name in near if _accepts(model, (*path[:-1], name), value)] or nearest(key, near, cutoff=_ALIKE)
     if not fitting:
@@ -129,6 +131,14 @@ def _unknown_key(
     rates = [convert_rate(key, name, value) for name in fitting]
     first, *rest = (rate or Fix(f"../{name}", value, replaces="") for rate, name in zip(rates, fitting, strict=True))
     return message, first, *rest
+
+
+def _list_sections(key: str, model: type[BaseModel]) -> Iterator[str]:
+    """Name the maps of the fleet file whose entries have the key."""
+    for section in fields(model):
+        entry = model_at(model, (section, "NAME"))
+        if entry and key in fields(entry):
+            yield f"`{section}.NAME`"
 
 
 def _find_meant(key: str, path: tuple[Step, ...], document: Document, model: type[BaseModel]) -> str | None:
